@@ -150,7 +150,7 @@ def threads(path: Path, rounds: int = 5) -> None:
     seconds = time.perf_counter() - began
     stop.set()
     writer.join()
-    print(f"  search + query in 8 threads {both:.0f}/s, while another puts in {imported[0] / seconds:.0f} claims/s")
+    print(f"  search + query in 8 threads {both:.0f}/s, while another inserts {imported[0] / seconds:.0f} claims/s")
 
 
 def vectors(folder: Path, count: int, dimension: int = 384) -> None:
@@ -168,7 +168,7 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
     matrix.tofile(folder / "flat")
     with (folder / "flat").open() as file:
         os.fsync(file.fileno())
-    print(f"  beside: ndarray.tofile + fsync {time.perf_counter() - began:.2f} s")
+    print(f"  comparison: ndarray.tofile + fsync {time.perf_counter() - began:.2f} s")
     del matrix
     # Twice, alternating: the first read may come from the disk.
     for _ in range(2):
@@ -177,7 +177,7 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
         print(f"{count} × {dimension} out: {time.perf_counter() - began:.2f} s, {growth}")
         growth, began = Growth(), time.perf_counter()
         flat_again = np.fromfile(folder / "flat", dtype=np.float32).reshape(count, dimension)
-        print(f"  beside: numpy.fromfile {time.perf_counter() - began:.2f} s, {growth}")
+        print(f"  comparison: numpy.fromfile {time.perf_counter() - began:.2f} s, {growth}")
         assert again == ids and (back == flat_again).all()
         del back, flat_again, again
     # Two copies of SQLite in one process do not see each other's locks, so the files are opened one
@@ -187,7 +187,7 @@ def vectors(folder: Path, count: int, dimension: int = 384) -> None:
     began = time.perf_counter()
     blobs = [blob for (blob,) in plain.execute("SELECT embedding_blob FROM embeddings ORDER BY seq")]
     joined = np.frombuffer(b"".join(blobs), dtype=np.float32).reshape(count, dimension)
-    print(f"  beside: sqlite3 + numpy.frombuffer {time.perf_counter() - began:.2f} s")
+    print(f"  comparison: sqlite3 + numpy.frombuffer {time.perf_counter() - began:.2f} s")
     assert joined.shape == (count, dimension)
     plain.close()
 

@@ -233,7 +233,7 @@ def make_mistakes(session: Session, task: str) -> None:
         session.call("calibration_rollback", source="nobody", reason="a mistake"),
     ]
     for nth, reply in enumerate(wrong):
-        assert not reply["ok"] and reply["error_code"] and reply["error"], f"mistake {nth} was no mistake"
+        assert not reply["ok"] and reply["error_code"] and reply["error"], f"mistake {nth} was accepted without an error"
     assert max(taken for _, taken, _ in session.sizes[before:]) <= 8 * 1024, session.sizes[before:]
 
 

@@ -1,5 +1,5 @@
-//! A program that drives a task: it hears of every finished job, follows citations, stops when it has
-//! enough, and reads the audit log.
+//! A program that drives a task: it is called after every finished job, follows citations, stops the
+//! task when it has enough evidence, and reads the audit log.
 //!
 //! `cargo run --release -p lyra-core --example drive_a_task -- examples/corpus "your hypothesis"`
 
@@ -25,7 +25,7 @@ async fn main() -> Result<()> {
     let task = engine.create_task(&hypothesis, TaskConfig::default())?;
     engine.queue_targets(&task.id, &[hypothesis.into()], &Default::default())?;
 
-    // Called after every job, on the thread that works: it should return soon.
+    // Called after every job, on the worker thread: it should return quickly.
     let jobs = AtomicUsize::new(0);
     let progress = |status: &StatusReport| {
         let waits_for: Vec<&str> = status.waiting_for.iter().map(|w| w.kind.as_str()).collect();
@@ -47,7 +47,7 @@ async fn main() -> Result<()> {
         println!("warning: {warning}");
     }
 
-    // What the documents cite could be read next. A dry run only says so.
+    // The cited documents could be read next. A dry run only lists them.
     let wish = CandidateRequest {
         limit: 5,
         dry_run: true,

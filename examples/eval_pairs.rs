@@ -1,4 +1,4 @@
-//! How well the stance judge does on labelled pairs: macro-F1, confusion, precision, calibration.
+//! Measures the stance judge on labelled pairs: macro-F1, confusion, precision, calibration.
 //!
 //! `cargo run --release -p lyra-core --example eval_pairs -- [--judge builtin|onnx:FOLDER|…] FILE.jsonl…`
 //!
@@ -36,7 +36,7 @@ async fn main() -> Result<()> {
         }
     }
     if files.is_empty() {
-        return Err(Error::invalid("give a file of labelled pairs"));
+        return Err(Error::invalid("expected a file of labelled pairs"));
     }
     for file in &files {
         evaluate(&*judge, file).await?;

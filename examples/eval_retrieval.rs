@@ -9,12 +9,12 @@
 //!
 //! Corpus lines are `{"_id", "title", "text"}` (BEIR) or `{"doc_id", "title", "abstract": [..]}`
 //! (SciFact); queries `{"_id", "text"}`; judgements a header and `query<TAB>document<TAB>grade`.
-//! With `document`, BEIR's own way, a document is one fragment under its title. With `passage` it
-//! is cut as Lyra cuts what it reads, and counts as much as its best passage.
+//! With `document`, as in BEIR, a document is one fragment under its title. With `passage`, it is
+//! cut as Lyra cuts the documents that it reads, and has the score of its best passage.
 //!
 //! nDCG uses gains of 2^grade - 1 and the logarithm to base 2 of rank + 1 (Järvelin and Kekäläinen
-//! 2002). `--weights` adds runs with another share of the embedding in the fused score
-//! than the embedder's own.
+//! 2002). `--weights` adds runs with other weights of the embedding in the fused score than the
+//! embedder's default.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
 
@@ -227,7 +227,7 @@ fn questions(options: &Options) -> Result<Vec<Question>> {
     Ok(judged.collect())
 }
 
-/// Stores the documents; answers which document each fragment belongs to.
+/// Stores the documents; returns the document of each fragment.
 async fn ingest(
     graph: &EvidenceGraph,
     embedder: &dyn Embedder,
@@ -235,7 +235,7 @@ async fn ingest(
     by_passage: bool,
 ) -> Result<HashMap<String, String>> {
     let mut owners = HashMap::new();
-    // Nothing can be found in a document without text.
+    // A document without text cannot be found.
     let written = documents
         .iter()
         .filter(|d| !(d.title.is_empty() && d.text.is_empty()));

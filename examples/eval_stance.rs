@@ -1,4 +1,4 @@
-//! How well a judge tells support from refutation, on claims that people have labelled.
+//! Measures how well a judge distinguishes support from refutation, on claims that people labelled.
 //!
 //! `cargo run --release -p lyra-core --example eval_stance -- PATH/TO/scifact [--judge builtin|onnx:FOLDER|openai:MODEL|ollama:MODEL] [--claims N]`
 //!
@@ -6,11 +6,11 @@
 //! claim comes with the abstracts that it cites; an abstract without evidence is neutral.
 //!
 //! - *given*: the judge gets the premise chosen from the cited abstract.
-//! - *found*: the claims stand in one graph with all 5,183 abstracts, the pipeline verifies them as
-//!   it verifies any claim, and the strongest edge from the cited abstract counts; an abstract that
-//!   was not among the candidates counts as neutral.
+//! - *found*: the claims are in one graph with all 5,183 abstracts, the pipeline verifies them like
+//!   any claim, and the strongest edge from the cited abstract counts; an abstract that was not
+//!   among the candidates counts as neutral.
 //!
-//! The built-in judge was trained on nine tenths of these claims: `lyra-core/judge/MODEL.md` tells its
+//! The built-in judge was trained on nine tenths of these claims: `lyra-core/judge/MODEL.md` has its
 //! figures on the rest, and on claims of sources that were left out of the training.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it found")]
@@ -75,13 +75,13 @@ impl Options {
             }
         }
         if options.data.is_empty() {
-            return Err(Error::invalid("give the path of the SciFact folder"));
+            return Err(Error::invalid("expected the path of the SciFact folder"));
         }
         Ok(options)
     }
 }
 
-/// The judge of that name, as a setting names it.
+/// The judge with that name, in the notation of the settings.
 fn judge(name: &str) -> Result<Arc<dyn StanceJudge>> {
     let settings = JudgeSettings {
         choice: name.parse()?,
@@ -92,7 +92,7 @@ fn judge(name: &str) -> Result<Arc<dyn StanceJudge>> {
     Ok(opened.unwrap_or_else(|| Arc::new(BuiltinStanceJudge)))
 }
 
-/// A claim, and how each abstract that it cites stands to it.
+/// A claim, and the stance of each abstract that it cites.
 struct LabelledClaim {
     id: String,
     text: String,
@@ -130,7 +130,7 @@ fn lines(path: &Path) -> Result<Vec<Value>> {
         .map_err(|e| wrong(e.to_string()))
 }
 
-/// How often each label was answered with each.
+/// How often each verdict was given for each label.
 #[derive(Default)]
 struct Confusion([[u32; 3]; 3]);
 
@@ -291,7 +291,7 @@ fn score(engine: &Engine, claims: &[LabelledClaim]) -> Result<()> {
         );
         let new = (relation, row["confidence"].as_f64().unwrap_or(0.0));
         let old = answers.entry(key).or_insert(new);
-        // A fragment that decides goes before one that has nothing to say.
+        // A fragment that takes a side goes before a neutral one.
         let weight = |(r, c): (Relation, f64)| (r != Relation::Neutral, c);
         if weight(new) > weight(*old) {
             *old = new;

@@ -1,11 +1,11 @@
-//! Lets a language model, or anybody else, query a database that is not Lyra's:
+//! Lets a language model, or any other untrusted caller, query a database that is not Lyra's:
 //!
 //! ```sh
 //! cargo run -p lyra-core --example guard_any_database
 //! ```
 //!
-//! Queries read the tables that the policy names. They change nothing, see nothing else, and end at their
-//! limits of time, work and memory.
+//! Queries can read the tables that the policy names. They cannot change anything or read anything
+//! else, and they end at their limits of time, work and memory.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 #![allow(

@@ -1,13 +1,13 @@
-//! How fast 1,000 web pages become part of a graph, and how much memory that takes.
+//! Measures how fast 1,000 web pages are added to a graph, and how much memory that takes.
 //!
 //! A server on this machine's loopback addresses makes realistic pages (about 20 kB of HTML each:
 //! navigation, headings, paragraphs, a table, links; every tenth is a reprint of an earlier one).
 //! For each number of workers, a new graph reads all of them as `url` targets: fetched, parsed, cut,
-//! embedded, searched for claims, stored. Verification is left out: every page of this world speaks
-//! of the same thing, and comparing them would be most of the work. Shown are pages a second, the
-//! processor time of a page (the server's share included), and the resident memory after each
-//! quarter. Linux only: memory is read from /proc, and each site has a loopback address of its own,
-//! because one site is never read by more than two at once.
+//! embedded, searched for claims, stored. Verification is left out: all these pages are on the same
+//! subject, and comparing them would be most of the work. The output shows pages per second, the
+//! processor time per page (the server's share included), and the resident memory after each
+//! quarter. Linux only: memory is read from /proc, and each site has a separate loopback address,
+//! because one site is never read by more than two workers at once.
 //!
 //! `cargo run --release -p lyra-core --features http --example ingest_many -- [PAGES] [WORKERS …]`
 
@@ -98,7 +98,7 @@ async fn measure(workers: usize, pages: usize, sites: &[SocketAddr]) -> Result<(
     Ok(())
 }
 
-/// Reads the next page that nobody has taken, until there is none.
+/// Reads the next page that no worker has taken, until there is none.
 async fn read_pages(
     engine: &Engine,
     task_id: &str,
@@ -133,7 +133,7 @@ fn count(engine: &Engine, sql: &str) -> Result<usize> {
     Ok(value.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
 }
 
-/// Seconds of processor that this process has used, the server's share included.
+/// Processor time of this process in seconds, the server's share included.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
@@ -141,7 +141,7 @@ fn processor_seconds() -> f64 {
     ticks.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// MiB of this process that /proc calls so.
+/// The field with this name in /proc for this process, in MiB.
 fn resident(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with(field));
@@ -193,7 +193,7 @@ async fn serve(mut stream: TcpStream) {
     }
 }
 
-/// Numbers that follow from a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -274,7 +274,7 @@ fn sentence(dice: &mut Dice) -> String {
     let (subject, verb) = (dice.pick(SUBJECTS), dice.pick(VERBS));
     let (object, end) = (dice.pick(OBJECTS), dice.pick(ENDS));
     let (first, second) = (dice.below(400) + 20, dice.below(90));
-    // Real texts are full of words that hardly any other text has.
+    // Real texts contain many words that hardly any other text contains.
     let syllables = [
         "ba", "den", "kor", "lim", "mos", "nu", "per", "ras", "til", "vek", "zan",
     ];

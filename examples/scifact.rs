@@ -1,6 +1,6 @@
 //! SciFact as a corpus: time and memory to read and embed 5,183 abstracts, then training claims as
-//! hypotheses: is the abstract that decides the claim among the sources, and what does the graph
-//! make of it?
+//! hypotheses: is the abstract that decides the claim among the sources, and which stance does the
+//! graph give it?
 //!
 //! `cargo run --release -p lyra-core --example scifact -- PATH/TO/scifact [CLAIMS]`
 //!
@@ -22,7 +22,7 @@ async fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let data = words
         .next()
-        .ok_or_else(|| Error::invalid("give the path of the SciFact folder"))?;
+        .ok_or_else(|| Error::invalid("expected the path of the SciFact folder"))?;
     let wanted: usize = words.next().and_then(|n| n.parse().ok()).unwrap_or(20);
     let folder = tempfile::tempdir().map_err(|e| Error::internal(e.to_string()))?;
     let corpus = folder.path().join("corpus");
@@ -181,7 +181,7 @@ fn to_i64(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Peak resident memory of this process in megabytes; 0 where the system does not say.
+/// Peak resident memory of this process in megabytes; 0 if the system does not report it.
 fn peak_memory_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));

@@ -87,7 +87,7 @@ def texts_of(package: dict, all_of: dict[str, dict]) -> list[str]:
         return [plain((ROOT / "LICENSE-APACHE").read_text())]
     raise SystemExit(
         f"{package['name']} {package['version']} has no file with its licence"
-        f" ({package['license']}): say here which text it comes under"
+        f" ({package['license']}): add the text that applies to it to this script"
     )
 
 
@@ -115,7 +115,7 @@ def main() -> int:
         return 0
     if TARGET.exists() and TARGET.read_text() == text:
         return 0
-    print("THIRD-PARTY-LICENSES is not that of Cargo.lock: run python3 scripts/third_party.py")
+    print("THIRD-PARTY-LICENSES does not match Cargo.lock: run python3 scripts/third_party.py")
     return 1
 
 

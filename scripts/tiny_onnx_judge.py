@@ -107,7 +107,7 @@ def main():
     parser.add_argument("--int8", action="store_true", help="also write model_int8.onnx")
     parser.add_argument("--max-tokens", type=int, default=48)
     parser.add_argument("--reference", type=Path, help="a JSON array of pairs")
-    parser.add_argument("--only-reference", metavar="MODEL", help="the folder is there; use this graph of it")
+    parser.add_argument("--only-reference", metavar="MODEL", help="use this graph of an existing folder")
     options = parser.parse_args()
     if not options.only_reference:
         write_model(options.folder, options)

@@ -84,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--half", choices=["a", "b"], default="b")
-    parser.add_argument("--show", action="store_true", help="print every entry that was told wrongly")
+    parser.add_argument("--show", action="store_true", help="print every entry that was classified wrongly")
     given = parser.parse_args()
     table = collections.defaultdict(collections.Counter)
     with tempfile.TemporaryDirectory() as folder:

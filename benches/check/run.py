@@ -72,7 +72,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("data", type=pathlib.Path, nargs="?")
     parser.add_argument("--half", choices=["a", "b"], default="b")
-    parser.add_argument("--show", action="store_true", help="print every sentence that was told wrongly")
+    parser.add_argument("--show", action="store_true", help="print every sentence that was classified wrongly")
     given = parser.parse_args()
     cases = [json.loads(line) for line in (HERE / "cases.jsonl").open(encoding="utf-8")]
     cases = [case for case in cases if case["half"] == given.half]
@@ -97,7 +97,7 @@ def main():
             sys.exit(done.stderr.decode())
         report = json.loads(done.stdout)
     score(kept, report, lines, given)
-    print(f"{len(kept)} sentences in {seconds:.1f} s; {len(cases) - len(kept)} left out: their sources are not at hand")
+    print(f"{len(kept)} sentences in {seconds:.1f} s; {len(cases) - len(kept)} left out: their sources are not available")
 
 
 def score(kept, report, lines, given):

@@ -4,8 +4,8 @@
     python3 benches/check/scale.py PATH/TO/lyra-mcp PATH/TO/data [--fragments 100000] [--words 5000]
 
 The data folder contains scifact/corpus.jsonl. Documents are made of paragraphs of its abstracts, 20 each, in
-an order determined by a seed. The report cites 60 of them: every sentence of it is a sentence of an abstract,
-every other one with a changed word or number. The check runs twice; in the second run its verdicts are
+an order determined by a seed. The report cites 60 of them: all its sentences are sentences of abstracts,
+and every second one has a changed word or number. The check runs twice; in the second run its verdicts are
 already stored.
 """
 
@@ -74,7 +74,7 @@ def main():
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--fragments", type=int, default=100_000)
     parser.add_argument("--words", type=int, default=5_000)
-    parser.add_argument("--keep", type=pathlib.Path, help="leave the graph and the draft in this new folder")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the graph and the draft in this new folder")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = given.keep or pathlib.Path(folder)

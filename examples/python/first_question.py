@@ -1,4 +1,4 @@
-"""Researches a hypothesis over a folder of documents and prints what stands for and against it.
+"""Researches a hypothesis over a folder of documents and prints the evidence for and against it.
 
     python examples/python/first_question.py [FOLDER] ["hypothesis"]
 """

@@ -4,7 +4,7 @@
     python scripts/minilm_onnx.py FOLDER
     python examples/python/minilm.py FOLDER
 
-With sentence-transformers the class below is not needed: `embedder=SentenceTransformer(…)`.
+With sentence-transformers, the class below is not needed: use `embedder=SentenceTransformer(…)`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Research with models of one's own: an embedder, a claim extractor, a stance judge, a library.
+"""Research with custom models: an embedder, a claim extractor, a stance judge, and a search provider.
 
-These here are toys of a few lines each; a SentenceTransformer takes the place of `Encoder` as it is.
+These are toy models of a few lines each; a SentenceTransformer can replace `Encoder` unchanged.
 
     python examples/python/own_models.py
 """
@@ -46,7 +46,7 @@ def judge(pairs: list[tuple[str, str]]) -> list[tuple[str, float]]:
 
 
 def library(query: str, limit: int) -> list[dict[str, Any]]:
-    """A shelf of one's own."""
+    """A custom search provider with a few documents."""
     shelf: list[dict[str, Any]] = [
         {
             "url": "https://example.org/sleep",

@@ -32,7 +32,7 @@ def main() -> None:
     with start(args.workers, args.address) as client:
 
         def run(work: Callable[[Any], bytes], items: Iterable[Any]) -> Iterator[bytes]:
-            # The same function of the same item gives the same bytes, so one that was lost is done again.
+            # The same function and item always give the same bytes, so a lost result can be computed again.
             for future in client.map(work, list(items)):
                 yield future.result()
 

@@ -1,4 +1,4 @@
-"""Reads a corpus in processes of this machine, with nothing but Python.
+"""Reads a corpus in processes of this machine, with plain Python.
 
     python examples/scale/read_with_multiprocessing.py papers/*.jsonl --out graph.db --hypothesis "…" --workers 4
 """
@@ -14,7 +14,7 @@ from shards import arguments, research
 
 def main() -> None:
     args = arguments("Read a corpus in processes of this machine.", cluster=False)
-    # Started anew and not forked: the graph that is open here belongs to this process.
+    # Spawned, not forked: the graph that is open here belongs to this process.
     with multiprocessing.get_context("spawn").Pool(args.workers) as pool:
 
         def run(work: Callable[[Any], bytes], items: Iterable[Any]) -> Iterable[bytes]:

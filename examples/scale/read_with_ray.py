@@ -30,12 +30,12 @@ def start(workers: int, address: str | None) -> None:
 
 
 def run(work: Callable[[Any], bytes], items: Iterable[Any]) -> Iterator[bytes]:
-    """Maps a function with Ray Data, one item a row."""
+    """Maps a function with Ray Data, one item per row."""
 
     def row(row: dict[str, Any]) -> dict[str, Any]:
         return {"made": work(pickle.loads(row["item"]))}
 
-    # Pickled, because a table knows no tuples.
+    # Pickled, because a table cannot contain tuples.
     rows = [{"item": pickle.dumps(item)} for item in items]
     if not rows:
         return

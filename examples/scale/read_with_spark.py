@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 def start(workers: int, address: str | None) -> SparkSession:
     """Connects to the cluster, or starts processes on this machine."""
     if address is None:
-        # Otherwise Spark takes the first Python of the PATH.
+        # Otherwise Spark uses the first Python on the PATH.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = SparkSession.builder.appName("lyra").master(address or f"local[{workers}]").getOrCreate()
     session.sparkContext.addPyFile(str(Path(shards.__file__)))
@@ -37,22 +37,22 @@ def main() -> None:
     session = start(args.workers, args.address)
 
     def run(work: Callable[[Any], bytes], items: Iterable[Any]) -> Iterator[bytes]:
-        """Maps a function with `mapInPandas`, one item a partition."""
+        """Maps a function with `mapInPandas`, one item per partition."""
 
         def read(frames: Iterable[pandas.DataFrame]) -> Iterator[pandas.DataFrame]:
             for frame in frames:
                 made = [work(pickle.loads(bytes(item))) for item in frame["item"]]
                 yield pandas.DataFrame({"place": frame["place"], "made": made})
 
-        # Pickled, because a table knows no tuples.
+        # Pickled, because a table cannot contain tuples.
         rows = [(place, pickle.dumps(item)) for place, item in enumerate(items)]
         if not rows:
             return
         table = session.sparkContext.parallelize(rows, len(rows)).toDF("place long, item binary")
         made = table.mapInPandas(read, "place long, made binary").persist(StorageLevel.MEMORY_AND_DISK)
-        # All partitions at once; an iterator alone would ask for one after the other.
+        # All partitions at once; an iterator alone would compute one after the other.
         made.count()
-        # In the order of the partitions, which is that of the items.
+        # In the order of the partitions, which is the order of the items.
         for row in made.toLocalIterator():
             yield bytes(row.made)
         made.unpersist()

@@ -1,5 +1,5 @@
 //! Converts arguments for which pyo3's behaviour would surprise a Python user: numbers out of range
-//! get the error that every bad value gets, with their name; lists may be any iterable.
+//! raise the same error as other invalid values, with the argument's name; lists may be any iterable.
 
 use crate::error::invalid;
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArray};
@@ -87,8 +87,7 @@ pub(crate) fn lines(given: &Bound<'_, PyAny>) -> PyResult<Option<(usize, usize)>
     Ok(Some((whole("lines[0]", start)?, whole("lines[1]", end)?)))
 }
 
-/// Number of items that are read between two checks for signals and for threads that wait for the
-/// GIL.
+/// Number of items read between two checks for signals and for threads that wait for the GIL.
 const BREATH: usize = 1_024;
 
 /// The items of any iterable, each converted by `read`. Reading them needs the GIL, and there may
@@ -109,7 +108,7 @@ pub(crate) fn each<'py, T>(
     Ok(all)
 }
 
-/// Whether calling it returns an awaitable, which is not supported.
+/// Whether calling the object returns an awaitable, which is not supported.
 pub(crate) fn is_async(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     let inspect = function.py().import("inspect")?;
     let own_call = function.getattr_opt("__call__")?;

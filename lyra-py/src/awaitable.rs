@@ -18,7 +18,7 @@ struct Work {
 
 #[pymethods]
 impl Work {
-    /// Begins; the outcome goes into `future`, which belongs to `event_loop`.
+    /// Begins the work; the outcome goes into `future`, which belongs to `event_loop`.
     fn begin(&self, event_loop: Py<PyAny>, future: Py<PyAny>) -> PyResult<()> {
         let begin = self
             .begin

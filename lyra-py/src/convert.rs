@@ -172,8 +172,7 @@ fn value_at(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
         || given.is_instance_of::<PyMemoryView>();
     if is_bytes {
         let error = Error::invalid(strange(given, place)?);
-        let hint =
-            "bytes are given and compared in hex: value.hex(), and in SQL lower(hex(column))";
+        let hint = "pass and compare bytes in hex: value.hex(), and in SQL lower(hex(column))";
         return Err(raise(error.with_hint(hint)));
     }
     if let Some(text) = point_in_time(given)? {
@@ -212,8 +211,8 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
             .is_none()
         {
             return Err(raise(
-                Error::invalid(format!("{given} is a time of no time zone"))
-                    .with_hint("say of which: datetime.now(timezone.utc), or time.astimezone()"),
+                Error::invalid(format!("{given} has no time zone"))
+                    .with_hint("add one: datetime.now(timezone.utc), or time.astimezone()"),
             ));
         }
         let utc = module.getattr("timezone")?.getattr("utc")?;
@@ -231,7 +230,7 @@ pub(crate) fn point_in_time(given: &Bound<'_, PyAny>) -> PyResult<Option<String>
 fn whole(given: &Bound<'_, PyAny>, place: &Place<'_>) -> PyResult<Value> {
     let number = given.extract::<i64>().map_err(|_| {
         let message = format!("{place} does not fit into 64 bits: expected -2^63 to 2^63-1");
-        raise(Error::invalid(message).with_hint("give it as a float, or as a str"))
+        raise(Error::invalid(message).with_hint("pass it as a float, or as a str"))
     })?;
     Ok(Value::from(number))
 }

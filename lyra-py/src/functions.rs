@@ -32,8 +32,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(command_line, module)?)
 }
 
-/// Checks an evidence pack: its archive, its signature, the hash of every file, every quote. `key` is the
-/// file of the public key that must have signed it.
+/// Checks an evidence pack: its archive, its signature, the hash of every file, every quote. `key` is a
+/// file with a public key; the pack must be signed with the private key that belongs to it.
 ///
 /// >>> import lyra
 /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -47,11 +47,11 @@ fn verify_pack(py: Python<'_>, path: PathBuf, key: Option<PathBuf>) -> PyResult<
     convert::report(py, "Report", &report)
 }
 
-/// How many of a ranked list are worth keeping: where its scores, best first, have their knee
+/// The number of results of a ranked list to keep: those before the knee of its scores, best first
 /// (Kneedle, Satopää et al. 2011; the knee itself is not kept).
 ///
-/// Up to `min_results` all are kept, and equal scores keep so many; without a knee all are kept, up
-/// to `max_results`.
+/// The first `min_results` are always kept. If all scores are equal, only these are kept; if there is
+/// no knee, all are kept, up to `max_results`.
 ///
 /// >>> import lyra
 /// >>> lyra.kneedle_cutoff([0.9, 0.6, 0.4, 0.3, 0.25, 0.22, 0.2, 0.19, 0.18])
@@ -79,8 +79,8 @@ fn kneedle_cutoff(
     })
 }
 
-/// The identifiers that a text or an address names: doi, pmid, pmcid, arxiv_id, openalex_id, s2_id,
-/// as far as they are there.
+/// The identifiers in a text or an address, as a dict with those of doi, pmid, pmcid, arxiv_id,
+/// openalex_id and s2_id that were found.
 ///
 /// >>> import lyra
 /// >>> lyra.find_identifiers("https://doi.org/10.1234/ABC")
@@ -93,10 +93,11 @@ fn find_identifiers<'py>(py: Python<'py>, url_or_text: PyBackedStr) -> PyResult<
     convert::reply(py, &found)
 }
 
-/// The one id of a publication: doi, pmid, pmcid, arxiv, openalex or s2, the first that is known;
-/// else a digest of title, first author and year, or of the address. None where nothing is known.
+/// The canonical id of a publication: the first that is known of doi, pmid, pmcid, arxiv, openalex
+/// and s2, otherwise a digest of title, first author and year, or of the address. None if nothing is
+/// known.
 ///
-/// Takes what is known by name, or an address or text as its only argument.
+/// Pass the known identifiers and metadata by name, or an address or text as the only argument.
 ///
 /// >>> import lyra
 /// >>> lyra.canonical_id(doi="https://doi.org/10.1234/ABC", pmid="123")
@@ -164,7 +165,7 @@ fn best_id(meta: &DocumentMeta, services: &Identifiers) -> Option<String> {
         .or(best)
 }
 
-/// The one spelling of an address: host in lower case, no default port, no fragment, no trackers.
+/// The normalized form of an address: host in lower case, no default port, no fragment, no trackers.
 ///
 /// >>> import lyra
 /// >>> lyra.normalize_url("HTTP://Example.COM:80/Path?utm_source=x#top")
@@ -174,8 +175,8 @@ fn normalize_url(py: Python<'_>, url: PyBackedStr) -> PyResult<String> {
     by_size(py, url.len(), move || text::url::normalize_url(&url))
 }
 
-/// How a claim stands between its verdicts, each a (relation, confidence): mean and sd of
-/// Beta(alpha, beta), controversy, and how many verdicts there are of each kind.
+/// The balance of the verdicts on a claim, each a (relation, confidence): mean and sd of
+/// Beta(alpha, beta), controversy, and the number of verdicts of each kind.
 ///
 /// A score for navigation, not a verdict.
 ///
@@ -204,9 +205,9 @@ fn known_verdict((relation, confidence): (String, Option<f64>)) -> Result<(Relat
     Ok((relation, confidence.unwrap_or(0.0)))
 }
 
-/// The gate that a page is, in place of the document that was asked for: "cloudflare",
+/// The kind of challenge or gate, if the page is one instead of the requested document: "cloudflare",
 /// "js_challenge", "turnstile", "hcaptcha", "recaptcha", "captcha", "login" or "cookie_consent";
-/// None where it is none.
+/// otherwise None.
 ///
 /// >>> import lyra
 /// >>> lyra.detect_challenge('<div class="h-captcha"></div>')
@@ -237,9 +238,9 @@ fn detect_challenge(
     })
 }
 
-/// Takes a document apart: HTML, PDF, JATS XML, Markdown or plain text. A str is HTML, or plain
-/// text where it does not begin with a tag, unless `content_type` says otherwise; `name` is a file
-/// name or an address, for its extension and for relative links.
+/// Parses a document: HTML, PDF, JATS XML, Markdown or plain text. A str is read as HTML if it begins
+/// with a tag, otherwise as plain text, unless `content_type` says otherwise; `name` is a file name or
+/// an address, used for its extension and for relative links.
 ///
 /// >>> import lyra
 /// >>> document = lyra.extract("<title>Sleep</title><article><p>Night work shortens sleep.</p></article>")
@@ -349,7 +350,8 @@ pub(crate) fn bytes_of(given: &Bound<'_, PyAny>, name: &str) -> PyResult<Body> {
     )))
 }
 
-/// Runs the command line with these arguments, the name of the program first; gives its exit code.
+/// Runs the command line with these arguments, of which the first is the name of the program; returns
+/// its exit code.
 #[pyfunction]
 fn command_line(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     // The interpreter of a virtual environment is a link; its target does not see the packages of

@@ -1,6 +1,6 @@
 //! The Python module `lyra._lyra`: arguments in, one call of lyra-core, results out.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | `waiting` | releasing the GIL: how a call waits, handles Ctrl-C, survives a fork or a panic |
 //! | `awaitable` | the same for asyncio |
@@ -30,11 +30,11 @@ use pyo3::prelude::*;
 use std::sync::OnceLock;
 
 /// The interpreter of this process that may use the module, identified by the address of its `sys`.
-/// Classes and threads are shared by the whole process: a second interpreter would find objects of
+/// Classes and threads are shared by the whole process, so a second interpreter would see objects of
 /// the first.
 static INTERPRETER: OnceLock<usize> = OnceLock::new();
 
-/// The compiled half of the package `lyra`.
+/// The compiled part of the package `lyra`.
 #[pymodule]
 fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let here = module.py().import("sys")?.as_ptr() as usize;
@@ -43,8 +43,8 @@ fn _lyra(module: &Bound<'_, PyModule>) -> PyResult<()> {
             "another interpreter of this process has imported lyra; use one process for each",
         ));
     }
-    // SQLite accepts this only before the first connection. The extension has an SQLite of its own, so that
-    // Python's `sqlite3` is not affected.
+    // SQLite accepts this only before the first connection. The extension has its own SQLite, so Python's
+    // `sqlite3` is not affected.
     QueryGuard::cap_memory();
     module.add_class::<graph::EvidenceGraph>()?;
     functions::add_to(module)?;

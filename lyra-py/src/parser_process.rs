@@ -18,7 +18,7 @@ const CODE: &str = "import sys\n\
     loader.exec_module(module)\n\
     sys.exit(module.command_line(['lyra-mcp', 'parse-documents', *sys.argv[2:]]))";
 
-/// The words that start such a process; `None` if the program of this process is not an
+/// The command line that starts such a process; `None` if the program of this process is not an
 /// interpreter, as in a frozen application or if Python is embedded.
 pub(crate) fn words(py: Python<'_>) -> PyResult<Option<Vec<OsString>>> {
     let sys = py.import("sys")?;
@@ -63,8 +63,8 @@ pub(crate) fn of_graph(
         return match which {
             None => Ok(None),
             Some(_) => Err(raise(
-                Error::invalid("sys.executable is no Python that can parse documents")
-                    .with_hint("leave parser out, or say parser=\"in_process\""),
+                Error::invalid("sys.executable is not a Python that can parse documents")
+                    .with_hint("leave parser out, or use parser=\"in_process\""),
             )),
         };
     };

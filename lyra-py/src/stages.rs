@@ -28,31 +28,32 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(judge_pairs, module)?)
 }
 
-/// Reads a document, or a file of records, for a hypothesis, and gives what it finds as a list of dicts:
-/// the records that `EvidenceGraph.add_records` takes. It needs no graph, keeps nothing, and gives the
-/// same records wherever it runs, so that engines such as Ray or Dask can call it for parts of a corpus.
+/// Reads a document, or a file of records, for a hypothesis, and returns what it finds as a list of
+/// dicts: the records that `EvidenceGraph.add_records` takes. It needs no graph, stores nothing, and
+/// returns the same records wherever it runs, so engines such as Ray or Dask can call it for parts of a
+/// corpus.
 ///
 /// Parameters
 /// ----------
 /// source
 ///     A path; an address (http://, https://, file:///), which is fetched; or the bytes of a document.
-///     Of a .jsonl or .ndjson file each line is a document.
+///     In a .jsonl or .ndjson file, each line is a document.
 /// hypothesis
-///     What the documents are read for.
+///     The hypothesis for which the documents are read.
 /// task_id
-///     The task that the claims belong to. By default it follows from the hypothesis, so that all parts
-///     of a corpus agree on it.
+///     The task that the claims belong to. By default it is derived from the hypothesis, so it is the
+///     same for all parts of a corpus.
 /// url, content_type
-///     Of bytes: their address, by default one made of their SHA-256, and their HTTP content type.
+///     For bytes: their address, by default one made from their SHA-256, and their HTTP content type.
 /// lines
-///     Of a file of records, the lines (start, end) to read: from 0, without the end.
+///     For a file of records: the lines (start, end) to read, counted from 0, without the end.
 /// now
-///     The time in the records, text of RFC 3339 or a datetime; by default the current time. Give all
-///     parts of a corpus the same: of two pages with one text, the earlier is the original.
+///     The time in the records, an RFC 3339 text or a datetime; by default the current time. Use the
+///     same time for all parts of a corpus: of two pages with one text, the earlier is the original.
 /// on_error
 ///     "raise", or "warn": a document that cannot be read is left out, with a UserWarning.
 /// embedder, embedder_url, claim_extractor, claim_extractor_url, onnx_runtime, limits, parser
-///     As of EvidenceGraph. Keys are taken from LYRA_EMBEDDER_KEY and LYRA_LLM_KEY.
+///     The same as for EvidenceGraph. Keys are read from LYRA_EMBEDDER_KEY and LYRA_LLM_KEY.
 ///
 /// >>> import lyra
 /// >>> paper = b"# Nurses\n\nNight work shortened sleep by 74 minutes in 412 nurses."
@@ -104,7 +105,7 @@ fn read<'py>(
         onnx_runtime,
     };
     let config = config_of(py, models, limits.unwrap_or_default(), parser)?;
-    // Opened in each call and not kept: these frameworks end their processes without notice, and
+    // Opened in each call and not kept: these frameworks kill their processes without notice, and
     // the private graph would stay on the disk.
     let work =
         move |line: &Line<()>| line.drive(async { Stages::open(config)?.read(&request).await });
@@ -113,13 +114,13 @@ fn read<'py>(
     records_of(py, &outcome.records)
 }
 
-/// Judges pairs that `EvidenceGraph.candidate_pairs` has made, as verification does, and gives the verdicts
-/// as records that `EvidenceGraph.add_records` takes. It needs no graph and keeps nothing. However the
-/// pairs are divided among calls, the graph comes out the same.
+/// Judges pairs that `EvidenceGraph.candidate_pairs` has made, as verification does, and returns the
+/// verdicts as records that `EvidenceGraph.add_records` takes. It needs no graph and stores nothing. The
+/// resulting graph does not depend on how the pairs are divided among calls.
 ///
-/// `judge`, `judge_url`, `onnx_runtime` and `limits` are as of EvidenceGraph, and have to be those of the
-/// graph that made the pairs; a key is taken from LYRA_JUDGE_KEY. `now` is the time in the records, text of
-/// RFC 3339 or a datetime; by default the current time.
+/// `judge`, `judge_url`, `onnx_runtime` and `limits` are the same as for EvidenceGraph, and have to be those
+/// of the graph that made the pairs; a key is read from LYRA_JUDGE_KEY. `now` is the time in the records, an
+/// RFC 3339 text or a datetime; by default the current time.
 ///
 /// >>> import lyra
 /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -244,7 +245,7 @@ fn limits_of(given: HashMap<String, f64>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-/// A text of RFC 3339 or a datetime.
+/// An RFC 3339 text or a datetime.
 fn time_of(given: Option<Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(given) = given else {
         return Ok(None);
@@ -254,7 +255,7 @@ fn time_of(given: Option<Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     }
     let time = convert::point_in_time(&given)?;
     time.map(Some)
-        .ok_or_else(|| invalid("now is no datetime or text; expected a time of RFC 3339"))
+        .ok_or_else(|| invalid("now is not a datetime or text; expected an RFC 3339 time"))
 }
 
 fn source_of(

@@ -56,7 +56,7 @@ pub(crate) fn quick<T: Send>(
     py.detach(|| unwinding(work)).map_err(raise)
 }
 
-/// Maximum size, in bytes, that is processed before a missing reaction to Ctrl-C is noticed.
+/// Maximum size, in bytes, that is processed so fast that a late reaction to Ctrl-C is not noticed.
 const SMALL: usize = 64 << 10;
 
 /// The same for work on data of this size. Above a certain size it may take long, and a signal then
@@ -242,7 +242,7 @@ pub(crate) fn long<T: Send + 'static, P: Send + 'static>(
             Ok(Heard::Progress(progress)) => on_progress(py, progress),
             Err(RecvTimeoutError::Timeout) => Ok(()),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(raise(Error::internal("the work ended without an answer")));
+                return Err(raise(Error::internal("the work ended without a result")));
             }
         };
         if let Err(raised) = listened.and_then(|()| py.check_signals()) {
@@ -269,7 +269,7 @@ fn unwinding<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned());
         let said = said.unwrap_or_else(|| "no message".to_owned());
-        Err(Error::internal(format!("a defect in lyra: {said}"))
-            .with_hint("report it with what led to it"))
+        Err(Error::internal(format!("a bug in lyra: {said}"))
+            .with_hint("report it with the steps that led to it"))
     })
 }

@@ -278,8 +278,8 @@ def of_texts(swap):
 
 
 def title_or(title, told, sentence, rng):
-    """The title or, sometimes, another sentence that takes a side: many titles do, and their side need not be
-    that of this sentence."""
+    """The title or, sometimes, another sentence that takes a side: many titles take a side, which can differ
+    from that of this sentence."""
     others = [other for other in told if other != sentence]
     return rng.choice(others) if others and rng.random() < 0.3 else title
 

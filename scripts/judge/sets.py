@@ -138,7 +138,7 @@ def main():
     lines = [json.loads(line) for path in sorted(options.labels.glob("*.jsonl")) for line in path.read_text().splitlines()]
     kept = [found for found in (whole(line, options.documents) for line in lines) if found]
     options.out.write_text("".join(json.dumps(found) + "\n" for found in kept))
-    print(f"{len(kept)} sets of {len(lines)}; the others name a document or a sentence that is not there")
+    print(f"{len(kept)} sets of {len(lines)}; the others refer to a document or a sentence that was not found")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def main() -> None:
     ap.add_argument("model_dir", type=Path)
     ap.add_argument("work", type=Path)
     ap.add_argument("--workers", type=int, default=2)
-    ap.add_argument("--shards", type=int, default=10**6, help="only the first so many shards")
+    ap.add_argument("--shards", type=int, default=10**6, help="use only the first SHARDS shards")
     args = ap.parse_args()
     paths = (args.work / "minilm-int8.onnx", args.model_dir / "tokenizer.json")
     (args.work / "teacher").mkdir(parents=True, exist_ok=True)

@@ -143,7 +143,7 @@ def main() -> None:
     ap.add_argument("--scifact", type=Path, help="corpus.jsonl of SciFact")
     ap.add_argument("--wordnet", type=Path, help="folder with data.noun, ...")
     ap.add_argument("--html", action="append", default=[], metavar="NAME=DIR")
-    ap.add_argument("--paragraphs", type=int, default=60000, help="most texts of one --html")
+    ap.add_argument("--paragraphs", type=int, default=60000, help="maximum number of texts from one --html")
     ap.add_argument("--mixtures", type=int, default=60000)
     args = ap.parse_args()
     sources: list[Iterator[tuple[str, str, str]]] = []

@@ -10,16 +10,17 @@ const PAGE: usize = 1_000;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// A line a call: time, tool, rows, milliseconds, error, arguments, caller, with tabs between
+    /// One line per call, with tabs between its fields: time, tool, rows, milliseconds, error,
+    /// arguments, caller
     Text,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 

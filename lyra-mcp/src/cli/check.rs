@@ -22,25 +22,25 @@ const COLUMNS: usize = 92;
 pub(super) struct Options {
     /// The draft: Markdown, plain text, HTML, LaTeX or .docx; - for Markdown on standard input
     file: PathBuf,
-    /// How the draft is written, where its extension does not say so
+    /// The format of the draft, if its extension does not determine it
     #[arg(long, value_enum, value_name = "FORMAT")]
     input: Option<Input>,
     /// A bibliography for its citation keys: BibTeX or CSL-JSON; may be given several times
     #[arg(long, value_name = "FILE")]
     bibliography: Vec<PathBuf>,
-    /// How the report is written
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Where to write; standard output if it is left out
+    /// The output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Exit with 1 where one of these findings is made, such as quote_mismatch,number_mismatch
+    /// Exit with 1 if there is one of these findings, such as quote_mismatch,number_mismatch
     #[arg(long, value_delimiter = ',', value_name = "FINDINGS")]
     fail_on: Vec<CheckCode>,
-    /// First read the web pages and works that the draft cites and the graph does not have
+    /// First read the web pages and works that the draft cites and that are not in the graph
     #[arg(long)]
     fetch: bool,
-    /// Look only at the sources that the draft cites
+    /// Use only the sources that the draft cites
     #[arg(long)]
     cited_only: bool,
 }
@@ -72,7 +72,7 @@ enum Format {
     Json,
     /// SARIF 2.1.0, for code hosts
     Sarif,
-    /// The draft with its findings, one page
+    /// The draft with its findings, as one page
     Html,
     /// A table of the findings
     Markdown,

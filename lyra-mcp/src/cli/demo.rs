@@ -26,7 +26,7 @@ const QUERIES: [&str; 5] = [
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The hypothesis to research, in place of the example's
+    /// The hypothesis to research instead of that of the example
     #[arg(long, value_name = "TEXT")]
     hypothesis: Option<String>,
     #[command(flatten)]

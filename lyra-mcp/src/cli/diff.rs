@@ -10,19 +10,19 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The database as it was before; with --since, the one to look at
+    /// The older database; with --since, the database to examine
     #[arg(value_name = "A", required_unless_present = "since")]
     first: Option<PathBuf>,
-    /// The database as it is now [default: that of --db]
+    /// The newer database [default: that of --db]
     #[arg(value_name = "B", conflicts_with = "since")]
     second: Option<PathBuf>,
-    /// Within one database, from this day (2026-11-01) or time on
+    /// Show changes within one database since this day (2026-11-01) or time
     #[arg(long, value_name = "WHEN")]
     since: Option<String>,
     /// Only this task and what belongs to it
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// For reading, or for programs
+    /// The output format, for reading or for programs
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }

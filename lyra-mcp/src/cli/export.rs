@@ -15,10 +15,10 @@ pub(super) struct Options {
     /// Only this task and what belongs to it
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Where to write; standard output if it is left out. Of parquet, the folder
+    /// The output file [default: standard output]; for parquet, the output folder
     #[arg(long, value_name = "FILE", required_if_eq("format", PARQUET))]
     out: Option<PathBuf>,
-    /// Of parquet: a folder for each task in the tables whose rows belong to one
+    /// For parquet: one folder per task in the tables whose rows belong to a task
     #[arg(long, value_enum, value_name = "BY")]
     partition_by: Option<Partition>,
 }

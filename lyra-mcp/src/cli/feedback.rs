@@ -11,10 +11,10 @@ use lyra_core::{Engine, Result};
 pub(super) struct Options {
     #[command(subcommand)]
     action: Action,
-    /// Why; the log keeps it
+    /// The reason, which is kept in the log
     #[arg(long, global = true, value_name = "TEXT")]
     reason: Option<String>,
-    /// Who corrects, for the log
+    /// Who makes the correction, for the log
     #[arg(long, global = true, value_name = "NAME", default_value = "user")]
     actor: String,
 }
@@ -22,35 +22,35 @@ pub(super) struct Options {
 #[derive(Subcommand)]
 #[command(rename_all = "snake_case")]
 enum Action {
-    /// A passage says something else about a claim than the judge thought, or just that
+    /// Correct or confirm the judge's verdict on a passage and a claim
     EdgeCorrect {
         /// The verdict's id
         edge_id: String,
-        /// What the passage does to the claim
+        /// The correct relation of the passage to the claim
         #[arg(value_parser = relations())]
         correct_relation: Relation,
     },
-    /// Take a claim out of views, search and counts; wants a --reason
+    /// Remove a claim from views, search and counts; requires a --reason
     ClaimReject {
         /// The claim's id
         claim_id: String,
     },
-    /// Take a claim back in
+    /// Restore a removed claim
     ClaimRestore {
         /// The claim's id
         claim_id: String,
     },
-    /// Neither read nor use what is on a domain; wants a --reason
+    /// Block a domain: its pages are neither read nor used; requires a --reason
     DomainBlock {
         /// example.org, *.example.org or an IP address
         domain_pattern: String,
     },
-    /// Use a domain again, whatever older rules say; wants a --reason
+    /// Allow a domain again, regardless of older rules; requires a --reason
     DomainUnblock {
         /// example.org, *.example.org or an IP address
         domain_pattern: String,
     },
-    /// Forget the rule with exactly this pattern; wants a --reason
+    /// Remove the rule with exactly this pattern; requires a --reason
     DomainClearOverride {
         /// example.org, *.example.org or an IP address
         domain_pattern: String,

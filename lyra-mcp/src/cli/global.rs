@@ -12,11 +12,11 @@ pub(super) struct Global {
     /// The database file [env: LYRA_DB] [default: lyra/lyra.db in the user's data folder]
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) db: Option<PathBuf>,
-    /// Only look at the graph: it has to be there, and nothing is written to it or beside it
+    /// Open the graph read-only: it must exist, and nothing is written to it or beside it
     /// [env: LYRA_READ_ONLY]
     #[arg(long, global = true)]
     pub(super) read_only: bool,
-    /// Record every call of a tool that the server is asked for; `audit` prints them [env: LYRA_AUDIT]
+    /// Record every tool call that the server receives; `audit` prints them [env: LYRA_AUDIT]
     #[arg(long, global = true)]
     pub(super) audit: bool,
     /// Which tools the server lists [env: LYRA_TOOLS] [default: standard]
@@ -32,56 +32,57 @@ pub(super) struct Global {
     /// [env: LYRA_LIMITS]
     #[arg(long, global = true, value_name = "NAME=VALUE")]
     pub(super) limit: Vec<String>,
-    /// A folder of .sql.j2 files that add views or replace them [env: LYRA_VIEWS_DIR]
+    /// A folder of .sql.j2 files that add or replace views [env: LYRA_VIEWS_DIR]
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) views_dir: Option<PathBuf>,
     /// Where documents are parsed: process (child processes) or in_process [env: LYRA_PARSER]
     /// [default: process]
     #[arg(long, global = true, value_name = "WHERE")]
     pub(super) parser: Option<String>,
-    /// What makes vectors: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_EMBEDDER]
+    /// The model for vectors: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_EMBEDDER]
     #[arg(long, global = true, value_name = "WHICH")]
     pub(super) embedder: Option<String>,
-    /// The embedding server, where it is not the usual one [env: LYRA_EMBEDDER_URL]
+    /// The embedding server, if it is not the default one [env: LYRA_EMBEDDER_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub(super) embedder_url: Option<String>,
-    /// What judges: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_JUDGE]
+    /// The stance judge: builtin, onnx:FOLDER, openai:MODEL or ollama:MODEL [env: LYRA_JUDGE]
     /// [default: builtin]
     #[arg(long, global = true, value_name = "WHICH")]
     pub(super) judge: Option<String>,
-    /// The judge's server, where it is not the usual one [env: LYRA_JUDGE_URL]
+    /// The judge's server, if it is not the default one [env: LYRA_JUDGE_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub(super) judge_url: Option<String>,
-    /// A language model that finds claims: openai:MODEL or ollama:MODEL [env: LYRA_LLM]
+    /// A language model that extracts claims: openai:MODEL or ollama:MODEL [env: LYRA_LLM]
     /// [default: none]
     #[arg(long, global = true, value_name = "WHICH")]
     pub(super) llm: Option<String>,
-    /// The language model's server, where it is not the usual one [env: LYRA_LLM_URL]
+    /// The language model's server, if it is not the default one [env: LYRA_LLM_URL]
     #[arg(long, global = true, value_name = "URL")]
     pub(super) llm_url: Option<String>,
-    /// What finds claims: builtin or llm [env: LYRA_CLAIM_EXTRACTOR] [default: llm if there is one]
+    /// What extracts claims: builtin or llm [env: LYRA_CLAIM_EXTRACTOR] [default: llm if one is
+    /// configured]
     #[arg(long, global = true, value_name = "WHICH")]
     pub(super) claim_extractor: Option<String>,
     /// What judges: builtin or llm [env: LYRA_STANCE_JUDGE] [default: builtin]
     #[arg(long, global = true, value_name = "WHICH")]
     pub(super) stance_judge: Option<String>,
-    /// A search service to ask, such as openalex; may be given several times [env: LYRA_PROVIDERS]
+    /// A search service to query, such as openalex; may be given several times [env: LYRA_PROVIDERS]
     /// [default: none]
     #[arg(long, global = true, value_name = "NAME")]
     pub(super) provider: Vec<String>,
-    /// An address at which search services may complain; many answer faster for it
-    /// [env: LYRA_MAILTO]
+    /// A contact address sent to search services, for complaints; many answer faster if there
+    /// is one [env: LYRA_MAILTO]
     #[arg(long, global = true, value_name = "ADDRESS")]
     pub(super) mailto: Option<String>,
-    /// A Retraction Watch CSV file: works on it are flagged [env: LYRA_RETRACTIONS_CSV]
+    /// A Retraction Watch CSV file: works listed in it are flagged [env: LYRA_RETRACTIONS_CSV]
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) retractions_csv: Option<PathBuf>,
-    /// What the log holds: a level such as warn, or a list such as info,lyra_core=debug
-    /// [env: LYRA_LOG, else RUST_LOG] [default: what this program says itself, and warnings of the
-    /// library where it serves]
+    /// What is logged: a level such as warn, or a list such as info,lyra_core=debug
+    /// [env: LYRA_LOG, else RUST_LOG] [default: the messages of this program; for serve, also the
+    /// warnings of the library]
     #[arg(long, global = true, value_name = "FILTER")]
     pub(super) log: Option<String>,
-    /// What a line of the log looks like [env: LYRA_LOG_FORMAT] [default: text for serve, else plain]
+    /// The format of a line of the log [env: LYRA_LOG_FORMAT] [default: text for serve, else plain]
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub(super) log_format: Option<crate::log::Format>,
     /// The configuration file [env: LYRA_CONFIG] [default: ./lyra.toml, then lyra/lyra.toml in the

@@ -20,20 +20,20 @@ pub(super) struct Options {
     /// The task
     #[arg(long, value_name = "ID")]
     task: String,
-    /// Which pairs first
+    /// Which pairs are shown first
     #[arg(long, value_enum, default_value_t = Focus::All)]
     focus: Focus,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Focus {
-    /// What changes most of what a reader is shown
+    /// Those for which a wrong verdict would most change what a reader is shown
     All,
-    /// Where the machine is least sure
+    /// Those about which the judge is least certain
     Uncertain,
     /// Passages on claims with evidence on both sides
     Disputed,
-    /// Claims against the hypothesis
+    /// Claims compared with the hypothesis
     Hypothesis,
 }
 

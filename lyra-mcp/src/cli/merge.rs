@@ -8,12 +8,12 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The graph that the others go into; it is made if there is none
+    /// The graph into which the others are merged; it is created if it does not exist
     target: PathBuf,
-    /// Graphs that are only read
+    /// The graphs to merge into it; they are only read
     #[arg(required = true)]
     sources: Vec<PathBuf>,
-    /// Also tell the rows that differed, and which of them stayed
+    /// Also report the rows that differed, and which of them were kept
     #[arg(long)]
     report: bool,
 }

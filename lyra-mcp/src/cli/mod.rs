@@ -72,71 +72,75 @@ struct Cli {
 enum Command {
     /// Serve MCP on standard input and output (the default), or over HTTP
     Serve(serve::Options),
-    /// The tokens of the callers of the HTTP server
+    /// Manage the access tokens of the HTTP server
     #[command(subcommand)]
     Token(token::Command),
     /// Research an example hypothesis over the example documents and report what was found
     ///
-    /// Without --db the graph is a new file in the folder for temporary files, which the system
-    /// may empty; the first line printed says where.
+    /// Without --db, the graph is a new file in the folder for temporary files, which the system
+    /// may empty; the first line printed gives its path.
     Demo(demo::Options),
-    /// Research a hypothesis of your own over your own documents, or go on with a task
+    /// Research your own hypothesis over your own documents, or continue a task
     Research(research::Options),
     /// List the tasks
     Tasks(tasks::Options),
-    /// Print what agents asked while the audit was on
+    /// Print the tool calls of agents that were recorded while the audit was on
     Audit(audit::Options),
-    /// Read a graph from a JSONL file or a folder of Parquet files; all of it, or on bad input nothing
+    /// Import a graph from a JSONL file or a folder of Parquet files; invalid input imports nothing
     Import {
         /// The file or folder; - for standard input
         file: PathBuf,
     },
     /// Repeat a recorded run without a network, in a new database
     ///
-    /// A database of a replay that was interrupted goes on. Exit code 1 where the outcome is not that
-    /// of the recorded run.
+    /// With the database of an interrupted replay, the replay continues. The exit code is 1 if the
+    /// result differs from that of the recorded run.
     Replay(replay::Options),
     /// Merge graphs into one, in any order and as often as you like
     Merge(merge::Options),
-    /// Write the graph out
+    /// Export the graph
     Export(export::Options),
     /// Put the evidence of a task into one signed file that others can check
     Pack(pack::Pack),
     /// Check a pack: its signature, every hash, every quote
     ///
-    /// With --db, its rows are read into that new database; with --out, its files are put into a folder.
+    /// With --db, its rows are imported into that new database; with --out, its files are extracted
+    /// into a folder.
     Unpack(pack::Unpack),
-    /// Print a hash that graphs with the same evidence have in common
+    /// Print a hash of the graph; graphs with the same evidence have the same hash
     Hash {
         /// Only this task and what belongs to it
         #[arg(long, value_name = "ID")]
         task: Option<String>,
     },
-    /// Copy the database to a new file, as it is at one moment, whoever writes to it meanwhile
+    /// Copy the database to a new file, as a consistent snapshot even while others write to it
     Backup {
         /// The new file
         to: PathBuf,
-        /// Copy again so often, in the place of the older copy, until a signal comes: 30s, 5m, 1h
+        /// Repeat the copy at this interval, replacing the older one, until a signal arrives: 30s,
+        /// 5m, 1h
         #[arg(long, value_name = "TIME", value_parser = review::period)]
         every: Option<std::time::Duration>,
     },
-    /// Correct what the models got wrong, by the ids that a report shows
+    /// Correct errors of the models, using the ids that a report shows
     Feedback(feedback::Options),
-    /// Say which sources of a task are in, and which are out and why
+    /// Record which sources of a task are included, and which are excluded and why
     Screen(screen::Options),
-    /// What is new in a task and why, the flow of its records, its searches, and what machines did
+    /// Report what is new in a task and why, the flow of its records, its searches, and what
+    /// machines did
     Review(review::Options),
-    /// Research a task again at intervals, and tell what is new each time
+    /// Research a task again at intervals, and report what is new each time
     Watch(review::WatchOptions),
-    /// Judge pairs of passage and claim yourself, one a screen, those that matter most first
+    /// Judge pairs of passage and claim yourself, one per screen, the most important first
     Judge(judging::Options),
-    /// Check a draft: every sentence against what the sources that it cites say
+    /// Check a draft: compare every sentence with the sources that it cites
     ///
-    /// With --corpus and no graph yet, the folder is read into one that is removed afterwards.
+    /// With --corpus and no existing graph, the folder is read into a temporary graph, which is
+    /// removed afterwards.
     Check(check::Options),
-    /// How the sources of the graph stand to one statement: for, against, silent
+    /// Show which sources of the graph are for, against or silent on one statement
     Standing(check::StandingOptions),
-    /// Say what changed: since another file, or since a time
+    /// Show what changed, compared with another file or since a time
     Diff(diff::Options),
     /// Check the whole graph: every quote against its page, every reference
     Verify,
@@ -149,23 +153,23 @@ enum Command {
         #[arg(long)]
         orphans: bool,
     },
-    /// The models that make vectors, claims and verdicts
+    /// List or add the models that produce vectors, claims and verdicts
     #[command(subcommand)]
     Models(Models),
-    /// What is configured, what works, and what to do
+    /// Show what is configured, what works, and what to do next
     Doctor,
-    /// Put the server into the configuration of a client, or show what that would change
+    /// Add the server to the configuration of a client, or show what that would change
     ///
     /// The entry starts the server with the --db, --corpus, --config, --tools and --read-only that
-    /// stand here.
+    /// are given to this command.
     Init(init::Options),
-    /// Print what makes a shell complete the command line
+    /// Print the script with which a shell completes the command line
     Completions(shell::Completions),
     /// Print the manual page, or write a page for each command
     Man(shell::Man),
-    /// The ready-made views
+    /// List the ready-made views, or print a script that creates them in another database
     Views(view::ListOptions),
-    /// The rows of a ready-made view
+    /// Print the rows of a ready-made view
     View(view::Options),
     /// Parse documents for another process of this program
     #[command(name = parser::COMMAND, hide = true)]
@@ -219,9 +223,9 @@ impl Command {
 
 #[derive(Subcommand)]
 enum Models {
-    /// List those in use, and those that were added
+    /// List the models in use, and those that were added
     List,
-    /// Add a model in ONNX files, so that it can be named onnx:NAME
+    /// Add a model in ONNX format, so that it can be selected as onnx:NAME
     Add(models::Add),
 }
 

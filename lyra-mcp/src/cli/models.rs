@@ -19,16 +19,16 @@ pub(super) struct Add {
     /// A folder with model.onnx, tokenizer.json and config.json, or OWNER/NAME on the hub
     /// [env: HF_ENDPOINT, HF_TOKEN]
     source: String,
-    /// What to call it [default: the last part of the source]
+    /// The name of the model [default: the last part of the source]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The graph, where there are several, such as model_int8.onnx
+    /// The graph to use if there are several, such as model_int8.onnx
     #[arg(long, value_name = "FILE")]
     graph: Option<String>,
     /// The hub's branch, tag or commit
     #[arg(long, value_name = "REV", default_value = "main")]
     revision: String,
-    /// Put it in the place of a model that has the name already
+    /// Replace an existing model of the same name
     #[arg(long)]
     replace: bool,
 }

@@ -20,17 +20,17 @@ pub(super) struct Pack {
     /// The new file
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Which page texts go in: all, those whose licence is known to allow it, or none
+    /// Which page texts are included: all, those whose licence is known to allow it, or none
     #[arg(long, value_parser = texts(), default_value = "licensed")]
     texts: PackTexts,
-    /// The licence of the pages whose addresses begin so, such as
+    /// The licence of the pages whose addresses begin with this prefix, such as
     /// https://journals.plos.org/=CC-BY-4.0; may be given several times
     #[arg(long, value_name = "ADDRESS=LICENCE")]
     licence: Vec<StatedLicence>,
-    /// The record of the run, of which the list goes in
+    /// The record of the run, whose list is included
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
-    /// The private key that signs (Ed25519, PEM), made where it is not there [default:
+    /// The private key for the signature (Ed25519, PEM), created if it does not exist [default:
     /// lyra/pack-key.pem in the user's configuration folder]
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
@@ -41,13 +41,14 @@ pub(super) struct Unpack {
     /// The pack
     #[arg(value_name = "FILE")]
     pack: PathBuf,
-    /// Check the signature, every hash and every quote, which is done in any case
+    /// Check the signature, every hash and every quote; this is always done, with or
+    /// without the flag
     #[arg(long)]
     verify: bool,
     /// The public key that must have signed it (PEM)
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Put the files into this folder, new or empty
+    /// Extract the files into this folder, which must be new or empty
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

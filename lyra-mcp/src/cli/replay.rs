@@ -15,10 +15,11 @@ const TOLD: usize = 5;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The folder that `research --record` filled; of several runs in it, the latest is replayed
+    /// The folder written by `research --record`; if it contains several runs, the latest is
+    /// replayed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Workers that take the jobs; the outcome does not depend on it [default: as configured]
+    /// Number of workers; the result does not depend on it [default: as configured]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     workers: Option<u16>,
 }

@@ -17,7 +17,8 @@ pub(super) struct Options {
     /// The task
     #[arg(long, value_name = "ID")]
     task: String,
-    /// What is new since this day (2026-11-01) or time, or since the last run of research began
+    /// Report what is new since this day (2026-11-01) or time, or since the start of the last run
+    /// of research
     #[arg(long, value_name = "WHEN", default_value = "last")]
     since: String,
     #[command(flatten)]
@@ -27,7 +28,8 @@ pub(super) struct Options {
 /// How a review is written, and what is written beside it.
 #[derive(Args)]
 struct Written {
-    /// For reading, for a report, for programs, for feed readers, or the flow diagram alone
+    /// The output format: for reading, for a report, for programs, for feed readers, or the flow
+    /// diagram alone
     #[arg(long, value_parser = formats(), default_value = "text")]
     format: ReviewFormat,
     /// Also write the flow diagram into this file
@@ -40,13 +42,13 @@ struct Written {
 
 #[derive(Args)]
 pub(super) struct WatchOptions {
-    /// The task, whose targets are researched again
+    /// The task whose targets are researched again
     #[arg(long, value_name = "ID")]
     task: String,
-    /// How long after the beginning of one run the next one begins: 7d, 12h, 30m, 90s
+    /// The interval from the start of one run to the start of the next: 7d, 12h, 30m, 90s
     #[arg(long, value_name = "TIME", value_parser = period, required_unless_present = "once")]
     every: Option<Duration>,
-    /// One run, for cron and the like
+    /// Do one run and exit, for cron and similar
     #[arg(long, conflicts_with = "every")]
     once: bool,
     #[command(flatten)]

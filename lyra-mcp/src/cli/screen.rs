@@ -15,7 +15,8 @@ pub(super) struct Options {
     /// The task
     #[arg(long, global = true, value_name = "ID")]
     task: Option<String>,
-    /// Who decides [default: user]; of a list: only what this reviewer decided, for screening blind
+    /// Who decides [default: user]; with list: show only this reviewer's decisions, for blind
+    /// screening
     #[arg(long, global = true, value_name = "NAME")]
     by: Option<String>,
     #[command(subcommand)]
@@ -24,16 +25,16 @@ pub(super) struct Options {
 
 #[derive(Subcommand)]
 enum Action {
-    /// The source belongs to the evidence
+    /// Include a source in the evidence
     Include(Decision),
-    /// The source does not: its verdicts and claims leave the counts; wants a --reason
+    /// Exclude a source: its verdicts and claims are no longer counted; requires a --reason
     Exclude(Decision),
-    /// The sources with what was decided, what is disputed, and how far reviewers agree
+    /// List the sources with the decisions, the disputes, and the agreement between reviewers
     List {
-        /// For reading, or for programs
+        /// The output format, for reading or for programs
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
-        /// Only what is left to decide; without --by: what nobody has decided
+        /// Only undecided sources; without --by: those on which nobody has decided
         #[arg(long)]
         open: bool,
     },
@@ -43,10 +44,10 @@ enum Action {
 struct Decision {
     /// The address or id of a page, a DOI, or the id of a publication
     source: String,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Settle the source, whatever others said or say
+    /// Make this decision final, regardless of earlier or later decisions of others
     #[arg(long = "final")]
     is_final: bool,
 }

@@ -26,10 +26,10 @@ pub(super) struct Options {
     /// The token file, made by `token add` [env: LYRA_HTTP_TOKENS]
     #[arg(long, value_name = "FILE", requires = "http")]
     tokens: Option<PathBuf>,
-    /// An origin whose pages may call; may be given several times [env: LYRA_HTTP_ALLOW_ORIGINS]
+    /// An origin whose pages may call the server; may be given several times [env: LYRA_HTTP_ALLOW_ORIGINS]
     #[arg(long, value_name = "URL", requires = "http")]
     allow_origin: Vec<String>,
-    /// A name of this server; may be given several times [env: LYRA_HTTP_ALLOW_HOSTS]
+    /// A host name of this server; may be given several times [env: LYRA_HTTP_ALLOW_HOSTS]
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 }

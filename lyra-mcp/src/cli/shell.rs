@@ -16,7 +16,7 @@ pub(super) struct Completions {
 
 #[derive(Args)]
 pub(super) struct Man {
-    /// Write a page for each command into this folder; without it, the first page is printed
+    /// Write a page for each command into this folder; without a folder, the first page is printed
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -9,16 +9,16 @@ use serde::Serialize;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Format {
-    /// A line a task, with tabs between its fields
+    /// One line per task, with tabs between its fields
     Text,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 

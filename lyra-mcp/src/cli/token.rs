@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 #[derive(Subcommand)]
 pub(super) enum Command {
-    /// Make a token and print it once; the file keeps its hash
+    /// Create a token and print it once; the file stores its hash
     Add {
-        /// Who it is for; the log of the graph uses the name
+        /// The holder of the token; the log of the graph uses this name
         name: String,
-        /// What it may do
+        /// What the token allows
         #[arg(long, value_enum)]
         scope: Scope,
-        /// A task that it is limited to; may be given several times
+        /// A task to which the token is limited; may be given several times
         #[arg(long, value_name = "ID")]
         task: Vec<String>,
         #[command(flatten)]
@@ -29,7 +29,7 @@ pub(super) enum Command {
     },
     /// Remove a token; a running server refuses it within a second or two
     Remove {
-        /// Its name
+        /// The name of the token
         name: String,
         #[command(flatten)]
         file: File,

@@ -17,7 +17,7 @@ const WIDEST: usize = 60;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// Its name; `views` lists them
+    /// The name of the view; `views` lists the names
     name: String,
     /// Only this task
     #[arg(long, value_name = "ID")]
@@ -25,32 +25,32 @@ pub(super) struct Options {
     /// A parameter of the view; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
     params: Vec<(String, Value)>,
-    /// Rows at most; all where it is left out
+    /// Maximum number of rows [default: all rows]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// How to write it
+    /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Columns for reading; long texts are cut
+    /// Aligned columns for reading; long texts are cut
     Table,
-    /// Comma-separated values with a line of names; text that a spreadsheet would take for a formula
-    /// has an apostrophe before it
+    /// Comma-separated values with a header line; text that a spreadsheet would read as a formula
+    /// is prefixed with an apostrophe
     Csv,
-    /// A JSON object a line
+    /// One JSON object per line
     Json,
 }
 
 /// Options of `views`.
 #[derive(Args)]
 pub(super) struct ListOptions {
-    /// Print a script that makes the views in another database, over an export to Parquet
+    /// Print a script that creates the views in another database, over an export to Parquet
     #[arg(long, value_enum)]
     dialect: Option<Dialect>,
-    /// The folder of the export, as that database finds it
+    /// The folder of the export, as a path that the other database can open
     #[arg(long, value_name = "DIR", requires = "dialect")]
     dir: Option<String>,
 }

@@ -31,7 +31,7 @@ pub(super) fn list(
             .with_mime_type(JSON),
         Resource::new("lyra://schema", "schema")
             .with_title("Tables and views")
-            .with_description("What query_sql can read: tables, columns and how they join")
+            .with_description("What query_sql can read: tables, columns and joins")
             .with_mime_type(JSON),
     ];
     resources.extend(has_app.then(app::resource));
@@ -74,7 +74,7 @@ pub(super) fn templates(has_app: bool) -> Vec<ResourceTemplate> {
             .with_mime_type(JSON),
         ResourceTemplate::new("lyra://tools/{name}", "tool")
             .with_title("A tool")
-            .with_description("The whole schemas of a tool: what every argument and field means")
+            .with_description("The full schemas of a tool: what every argument and field means")
             .with_mime_type(JSON),
     ];
     templates.extend(has_app.then(app::template));

@@ -1,4 +1,4 @@
-"""Lyra: an evidence graph in one file, in which every claim leads back to its source.
+"""Lyra: an evidence graph in one file, in which every claim can be traced to its source.
 
 >>> import lyra
 >>> graph = lyra.EvidenceGraph("evidence.db")

@@ -10,7 +10,7 @@ from lyra._lyra import command_line
 
 def main() -> int:
     """Runs the command line with the arguments of this process."""
-    # Python only notes the signal and looks at it when its own code runs again, which it does not
+    # Python only records the signal and handles it when Python code runs again, which is not
     # before the command has ended.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return command_line(["lyra-mcp", *sys.argv[1:]])

@@ -1,4 +1,4 @@
-"""Numbers of the user's as arrays of numpy: what may be taken for numbers, and what may not."""
+"""Converts numbers from the user to numpy arrays: which values are accepted as numbers, and which are not."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lyra._errors import InvalidInputError
 
 
 def float32_of(given: Any) -> Any:
-    """An array, a tensor on any device, or lists of numbers as float32; a copy only where it is
-    not one already."""
+    """An array, a tensor on any device, or lists of numbers as float32; copied only if it is not a
+    float32 array already."""
     array = _numbers(given)
-    # What is too large becomes infinite; said below, and not by a warning of numpy's.
+    # Values that are too large become infinite; the error below reports them, not a numpy warning.
     with np.errstate(over="ignore"):
         floats = np.asarray(array, dtype=np.float32)
     if array.dtype.kind == "f" and array.dtype.itemsize > 4:
@@ -24,7 +24,7 @@ def float32_of(given: Any) -> Any:
 
 
 def float64_of(given: Any, name: str) -> Any:
-    """An array of one dimension as float64; None where it is one of Python objects."""
+    """A one-dimensional array as float64; None for an array of Python objects."""
     if getattr(given, "dtype", None) == object:
         return None
     array = _numbers(given)
@@ -35,18 +35,18 @@ def float64_of(given: Any, name: str) -> Any:
 
 
 def _numbers(given: Any) -> Any:
-    """Only numbers are taken for numbers: numpy alone would read texts, would drop the imaginary
-    half of complex ones, and would take what lies under a mask."""
+    """Accepts numbers only: numpy alone would parse texts, drop the imaginary part of complex
+    numbers, and use the values under a mask."""
     is_tensor = hasattr(given, "detach") and hasattr(given, "cpu")
     held = given.detach().cpu() if is_tensor else given
     if np.ma.is_masked(held):
         raise InvalidInputError(
             "an array has masked values; expected a value everywhere",
-            hint="array.filled(value) puts one where there is none",
+            hint="array.filled(value) fills in the masked values",
         )
     try:
         array = np.asarray(held)
-    except Exception as error:  # Rows of different lengths, and whatever an object raises.
+    except Exception as error:  # Rows of different lengths, and any exception that an object raises.
         raise InvalidInputError(str(error)) from error
     if array.dtype.kind not in "fiub":
         raise InvalidInputError(f"an array is of type {array.dtype}; expected numbers")

@@ -1,4 +1,4 @@
-"""The exceptions of the package: one tree, so that `except lyra.LyraError` catches them all."""
+"""The exceptions of the package: one hierarchy, so that `except lyra.LyraError` catches them all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 
 class LyraError(Exception):
-    """What went wrong: the message says what, `code` its class, `hint` what to do about it.
+    """The base of all exceptions: the message says what went wrong, `code` gives its class, `hint` says
+    what to do about it.
 
     >>> import lyra
     >>> try:
@@ -17,9 +18,9 @@ class LyraError(Exception):
     """
 
     code: str = "INTERNAL_ERROR"
-    """The same closed set as the `error_code` of the MCP server."""
+    """One of a closed set of codes, which is also that of the MCP server's `error_code`."""
     hint: str | None
-    """What to do about it, where that is known."""
+    """What to do about it, if that is known."""
 
     def __init__(
         self, message: str = "", *, code: str | None = None, hint: str | None = None
@@ -56,7 +57,7 @@ class InvalidInputError(LyraError, ValueError):
 
 
 class NotFoundError(LyraError, LookupError):
-    """A claim, an edge, a page, a view … is not there.
+    """A claim, an edge, a page, a view … does not exist.
 
     >>> import lyra
     >>> issubclass(lyra.NotFoundError, LookupError)
@@ -67,7 +68,7 @@ class NotFoundError(LyraError, LookupError):
 
 
 class TaskNotFoundError(NotFoundError):
-    """No task with that id.
+    """There is no task with that id.
 
     >>> import lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -93,7 +94,7 @@ class BudgetExhaustedError(LyraError):
 
 
 class AuthRequiredError(LyraError):
-    """A page wants a human first: a challenge, a login, a cookie wall.
+    """A page requires a human first: a challenge, a login, a cookie wall.
 
     >>> import lyra
     >>> issubclass(lyra.AuthRequiredError, lyra.LyraError)
@@ -104,7 +105,7 @@ class AuthRequiredError(LyraError):
 
 
 class QueryError(LyraError):
-    """A query did not answer: the base of the two kinds below.
+    """A query failed: the base of the two kinds below.
 
     >>> import lyra
     >>> issubclass(lyra.QueryInterruptedError, lyra.QueryError)
@@ -115,7 +116,7 @@ class QueryError(LyraError):
 
 
 class QueryRejectedError(QueryError):
-    """SQL that asks for what queries may not have, or that is no SQL.
+    """SQL that reads or does what queries are not allowed to, or that is not valid SQL.
 
     >>> import lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -128,7 +129,7 @@ class QueryRejectedError(QueryError):
 
 
 class QueryInterruptedError(QueryError):
-    """SQL that ran out of its time, steps or memory.
+    """SQL that exceeded its limit of time, steps or memory.
 
     >>> import lyra
     >>> endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
@@ -163,7 +164,8 @@ class BackendError(PipelineError):
 
 
 class UnsupportedError(PipelineError):
-    """This build does not have it, or the graph is open read-only and it would write.
+    """This build does not support the operation, or the operation would write to a graph that is
+    open read-only.
 
     >>> import lyra
     >>> issubclass(lyra.UnsupportedError, lyra.LyraError)
@@ -194,7 +196,7 @@ class LyraTimeoutError(LyraError, TimeoutError):
 
 
 class InternalError(LyraError):
-    """A defect of ours.
+    """A bug in Lyra.
 
     >>> import lyra
     >>> issubclass(lyra.InternalError, lyra.LyraError)

@@ -1,4 +1,4 @@
-"""Rows as data frames: which type a column of SQL values has, none of which is bound to one."""
+"""Rows as data frames: finds the type of each column, because SQL values have no fixed type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 def package(name: str) -> Any:
-    """A package that lyra does without; where it is missing, the error says how to get it."""
+    """An optional package; if it is missing, the error says how to install it."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as missing:
@@ -24,8 +24,8 @@ def package(name: str) -> Any:
 
 
 def kind_of(values: list[Any]) -> str:
-    """What all values are that are there: "bool", "int", "float", "str"; "null" where none is;
-    "other" for lists and dicts; "mixed" where they have nothing in common."""
+    """The common type of the values that are not None: "bool", "int", "float", "str"; "null" if all
+    are None; "other" for lists and dicts; "mixed" if they have no common type."""
     kinds = {type(value) for value in values if value is not None}
     if not kinds:
         return "null"
@@ -66,7 +66,7 @@ def _series(pandas: Any, values: list[Any]) -> Any:
 
 
 def to_arrow(columns: dict[str, list[Any]], schema: pyarrow.Schema | None) -> pyarrow.Table:
-    """One array for each column, of the type that the schema says, or of the one its values have."""
+    """One array for each column, of the type in the schema, or without a schema of the type of its values."""
     library = package("pyarrow")
     table: pyarrow.Table
     if schema is None:
@@ -88,7 +88,7 @@ def _array(pyarrow: Any, name: str, values: list[Any], wanted: Any = None) -> An
         there = sorted({type(value).__name__ for value in values if value is not None})
         raise InvalidInputError(
             f"the column {name!r} has values of no common type: {', '.join(there)}",
-            hint="give the type in the query, CAST(… AS TEXT), or to to_arrow(schema=…)",
+            hint="set the type in the query with CAST(… AS TEXT), or with to_arrow(schema=…)",
         )
     if wanted is not None and (pyarrow.types.is_string(wanted) or pyarrow.types.is_large_string(wanted)):
         values = [value if value is None or isinstance(value, str) else str(value) for value in values]
@@ -97,5 +97,5 @@ def _array(pyarrow: Any, name: str, values: list[Any], wanted: Any = None) -> An
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
         raise InvalidInputError(
             f"the column {name!r} does not fit its type: {error}",
-            hint="give another type to to_arrow(schema=…)",
+            hint="set another type with to_arrow(schema=…)",
         ) from error

@@ -1,4 +1,4 @@
-"""The compiled half of the package; the names are offered by `lyra` itself."""
+"""The compiled part of the package; `lyra` itself exports these names."""
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -41,9 +41,9 @@ _Relation: TypeAlias = Literal["origin", "supports", "refutes", "neutral", "cite
 _Progress: TypeAlias = Callable[[Status], object]
 
 class _Encoder(Protocol):
-    """What sentence-transformers has."""
+    """An encoder with the interface of sentence-transformers."""
 
-    # Its other parameters are optional, and everybody's are called otherwise.
+    # Its other parameters are optional, and their names differ between encoders.
     @property
     def encode(self) -> Callable[..., Any]: ...
 
@@ -148,7 +148,7 @@ class EvidenceGraph:
         *,
         priority: _Priority = "medium",
     ) -> Report: ...
-    # Questions
+    # Queries
     def query(
         self,
         sql: str,
@@ -206,7 +206,7 @@ class EvidenceGraph:
     def candidate_pairs(
         self, task_id: str, *, batch_size: int = 256
     ) -> Iterator[list[dict[str, Any]]]: ...
-    # Putting in what is known
+    # Inserting known data
     def add_records(self, records: Iterable[Mapping[str, Any]]) -> Report: ...
     def batch(self) -> AbstractContextManager[EvidenceGraph]: ...
     def add_task(

@@ -1,4 +1,4 @@
-"""What calls answer with: rows, and reports whose entries are attributes."""
+"""The return values of calls: rows, and reports whose entries are attributes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_ROWS = 50
 _SHOWN_CHARACTERS = 300
 
 
-# Stored text is anybody's: it is escaped, and what a notebook would set as a formula is left as it is.
+# Stored text is untrusted: it is escaped, and a notebook does not render formulas in it.
 _AS_IT_IS = "tex2jax_ignore mathjax_ignore"
 
 
@@ -46,7 +46,7 @@ def _cell(value: Any) -> str:
 class Rows(list[dict[str, Any]]):
     """The rows of a query: a list of dicts that knows its columns and whether there are more.
 
-    A part of them, `rows[:10]`, knows the same of the query.
+    A slice of them, such as `rows[:10]`, keeps this information.
 
     >>> import lyra
     >>> rows = lyra.EvidenceGraph("evidence.db").query("SELECT 1 AS a, 'x' AS b")
@@ -59,11 +59,11 @@ class Rows(list[dict[str, Any]]):
     """
 
     columns: list[str]
-    """Their names, in order; there also where no row is."""
+    """The names of the columns, in order; also set if there are no rows."""
     truncated: bool
     """Whether rows were left out."""
     next_offset: int | None
-    """Where to go on, if rows were left out."""
+    """The offset of the next row, if rows were left out."""
     elapsed_ms: int
     """Milliseconds that the query took."""
 
@@ -95,7 +95,7 @@ class Rows(list[dict[str, Any]]):
         return super().__getitem__(place)
 
     def copy(self) -> Self:
-        """The same rows in a list of its own.
+        """The same rows in a new list.
 
         >>> import lyra
         >>> rows = lyra.Rows([{"a": 1}])
@@ -119,8 +119,8 @@ class Rows(list[dict[str, Any]]):
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas data frame; pandas has to be installed.
 
-        Whole numbers are int64, and Int64 where some are missing, so that none is rounded; whole
-        and other numbers together are float64; what has no common type is object. Where there are more
+        Integers are int64, or Int64 if some values are missing, so that none is rounded; integers and
+        floats together are float64; values without a common type are object. If the query has more
         rows than these, a warning says so.
 
         >>> import lyra
@@ -133,17 +133,17 @@ class Rows(list[dict[str, Any]]):
 
     def _warn_of_the_rest(self) -> None:
         if self.truncated:
-            message = f"these are {len(self)} rows of more: ask with all=True, or go on from offset {self.next_offset}"
+            message = f"only {len(self)} of the rows are here: use all=True, or continue from offset {self.next_offset}"
             warnings.warn(message, stacklevel=3)
 
     def to_arrow(self, schema: pyarrow.Schema | None = None) -> pyarrow.Table:
         """The rows as a pyarrow table; pyarrow has to be installed.
 
-        A column is int64, float64, string or bool, as its values are; whole and other numbers
-        together are float64. One that holds texts and numbers, or numbers that float64 would round,
-        is an InvalidInputError, and one that holds nothing has the type null: give `schema` to say
-        the types, for example so that all pages of a query have the same. Its columns are those of
-        the table; a string takes whatever there is.
+        A column is int64, float64, string or bool, depending on its values; integers and floats
+        together are float64. A column with texts and numbers, or with numbers that float64 would
+        round, raises an InvalidInputError, and a column without values has the type null. Use
+        `schema` to set the types, for example so that all pages of a query have the same ones. The
+        table has the columns of the schema; a string column accepts values of any type.
 
         >>> import lyra
         >>> lyra.Rows([{"a": 1}, {"a": 2.5}]).to_arrow()["a"].to_pylist()
@@ -160,7 +160,7 @@ class Rows(list[dict[str, Any]]):
         return f"{type(self).__name__}({super().__repr__()})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Beside the rows, which are its constructor's first argument, everything is an attribute.
+        # Except for the rows, which are the first argument of the constructor, everything is an attribute.
         return (type(self), (list(self),), dict(self.__dict__))
 
     def _repr_html_(self) -> str:
@@ -174,7 +174,7 @@ class Rows(list[dict[str, Any]]):
         if more > 0:
             said.append(f"{more} not shown")
         if self.truncated:
-            said.append("there are more: ask from offset " + str(self.next_offset))
+            said.append("there are more rows, from offset " + str(self.next_offset))
         return (
             f"{_table(body, head)}<p>{_cell('; '.join(said))}</p>"
         )
@@ -202,7 +202,7 @@ class Hits(Rows):
     model_id: str
     """Which model embedded the query."""
     hint: str | None
-    """Where nothing was found: why, and what to try."""
+    """If nothing was found: why, and what to try."""
 
     @classmethod
     def _of(cls, reply: Mapping[str, Any]) -> Hits:
@@ -216,7 +216,7 @@ class Hits(Rows):
 
 
 class Report(dict[str, Any]):
-    """What a call did, as a dict; its entries can be read as attributes, at every depth.
+    """The result of a call, as a dict; its entries can be read as attributes, at every depth.
 
     >>> import lyra
     >>> report = lyra.EvidenceGraph("evidence.db").verify()
@@ -231,7 +231,7 @@ class Report(dict[str, Any]):
         super().__init__({name: _reports(entry) for name, entry in given.items()})
 
     def copy(self) -> Self:
-        """The same entries in a report of its own.
+        """The same entries in a new report.
 
         >>> import lyra
         >>> report = lyra.Report(ok=True)
@@ -271,11 +271,11 @@ class Report(dict[str, Any]):
 
 
 class Status(Report):
-    """Where a task is.
+    """The status of a task.
 
     Its entries are those of the tool get_status in docs/tools.md: task_id, hypothesis, status;
     progress (searches, queue, jobs), metrics (total_pages, total_claims …), budget, milestones,
-    waiting_for, pending_auth_count, warnings, changed; evidence_summary, which is None where
+    waiting_for, pending_auth_count, warnings, changed; evidence_summary, which is None if
     nothing was found yet; and with detail="full" searches_detail, queue_items, jobs_by_kind,
     pending_auth_detail, blocked_domains, domain_overrides, recent_errors.
 
@@ -290,12 +290,12 @@ class Status(Report):
         self, entries: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), /, **named: Any
     ) -> None:
         super().__init__(entries, **named)
-        # There as soon as there are claims; to ask for it before is no mistake.
+        # Present as soon as there are claims; reading it earlier is not an error.
         self.setdefault("evidence_summary", None)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing of the task waits or runs.
+        """Whether the task has no job waiting or running.
 
         >>> import lyra
         >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -336,7 +336,7 @@ class Status(Report):
 
 
 class GraphDiff(Report):
-    """What changed between two states of a graph: what `diff` and `changes_since` give.
+    """What changed between two states of a graph: the result of `diff` and `changes_since`.
 
     >>> import datetime, lyra
     >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -346,34 +346,34 @@ class GraphDiff(Report):
     """
 
     before: str
-    """The file that was compared with, or the time that changes are counted from."""
+    """The file with the older state, or the time from which changes are counted."""
     after: str
     """The file with the newer state."""
     new_claims: list[Report]
-    """Claims that are there now only."""
+    """Claims that are only in the newer state."""
     vanished_claims: list[Report]
-    """Claims that were there before only."""
+    """Claims that were only in the older state."""
     rejected_claims: list[Report]
     """Claims that have been rejected."""
     restored_claims: list[Report]
-    """Rejected claims that have been taken back in."""
+    """Rejected claims that have been restored."""
     flipped_stances: list[Report]
-    """Claims that stand otherwise to the hypothesis."""
+    """Claims whose stance to the hypothesis has changed."""
     moved_claims: list[Report]
-    """Claims whose confidence moved by at least 0.05, with the verdicts that moved it."""
+    """Claims whose confidence changed by at least 0.05, with the verdicts that changed it."""
     corrected_verdicts: list[Report]
     new_contradictions: list[Report]
-    """Passages that refute a claim and did not before."""
+    """Passages that refute a claim now and did not before."""
     retracted_works: list[Report]
-    """Publications that are marked as retracted now and were not."""
+    """Publications that are marked as retracted now and were not before."""
     superseded_texts: list[Report]
     """Pages that have a newer text."""
     new_sources: list[Report]
-    """Pages of which nothing had been read before."""
+    """Pages that had not been read before."""
 
     @property
     def total(self) -> int:
-        """Changes of all kinds.
+        """The number of changes of all kinds.
 
         >>> import lyra
         >>> lyra.EvidenceGraph("evidence.db").changes_since("2026-01-01").total
@@ -384,7 +384,7 @@ class GraphDiff(Report):
 
 @dataclass(frozen=True)
 class Document:
-    r"""A document taken apart: what `lyra.extract` gives.
+    r"""A parsed document: the result of `lyra.extract`.
 
     >>> import lyra
     >>> document = lyra.extract("# Sleep\n\nNight work shortens sleep.", "text/markdown")
@@ -396,15 +396,15 @@ class Document:
     """
 
     title: str | None
-    """As the document says it."""
+    """The title that the document states."""
     text: str
-    """What there is to read, without navigation and adverts."""
+    """The readable text, without navigation and adverts."""
     fragments: list[Report]
     """Paragraph-sized slices of the text, with the columns of the table `fragments`."""
     page_type: str = "html"
     """html, pdf, jats, markdown, text or jsonl."""
     meta: Report = field(default_factory=lambda: Report())
-    """What the document says about itself: authors, year, venue, doi, references …"""
+    """The metadata that the document states: authors, year, venue, doi, references …"""
     warnings: list[str] = field(default_factory=list)
     """What was left out or guessed."""
 
@@ -415,7 +415,7 @@ class Document:
         return cls(fragments=fragments, meta=meta, **reply)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as dicts and lists and nothing else, as `json.dumps` wants it.
+        """The same as plain dicts and lists, which `json.dumps` accepts.
 
         >>> import json, lyra
         >>> document = lyra.extract("# Sleep", "text/markdown")
@@ -449,7 +449,7 @@ _LATEST_TASKS = 5
 
 
 def _graph_html(graph: EvidenceGraph) -> str:
-    """What a notebook shows of a graph: where it is, how much is in it, its latest tasks."""
+    """How a notebook shows a graph: its path, the numbers of its rows, its latest tasks."""
     kinds = ("tasks", "pages", "fragments", "claims", "edges")
     counts = ", ".join(f"(SELECT count(*) FROM {kind}) AS {kind}" for kind in kinds)
     latest = "SELECT id, status, hypothesis FROM tasks ORDER BY created_at DESC, id DESC LIMIT ?"

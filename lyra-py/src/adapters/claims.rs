@@ -40,7 +40,7 @@ pub(crate) fn open(
     let Ok(name) = which.cast::<PyString>() else {
         choice.server(py, false)?;
         if !which.is_callable() {
-            let wanted = "something to call with a dict";
+            let wanted = "a callable that takes a dict";
             return Err(not_callable("claim_extractor", &which, wanted)?);
         }
         return Ok(Some(Arc::new(PythonExtractor::new(which, choice.graph)?)));
@@ -52,7 +52,7 @@ pub(crate) fn open(
     let model: LlmChoice = name.parse().map_err(|_: Error| {
         raise(
             Error::invalid(format!("there is no claim extractor {name:?}"))
-                .with_hint("expected builtin, openai:MODEL or ollama:MODEL, or something to call"),
+                .with_hint("expected builtin, openai:MODEL or ollama:MODEL, or a callable"),
         )
     })?;
     let (url, key) = choice.server(py, true)?;
@@ -185,7 +185,7 @@ fn place_of(
     let length = passages[number].text.chars().count();
     if start >= end || end > length {
         return Err(invalid(format!(
-            "the quote ({start}, {end}) does not lie in its passage of {length} characters"
+            "the quote ({start}, {end}) is not within its passage of {length} characters"
         )));
     }
     Ok((number, start..end))

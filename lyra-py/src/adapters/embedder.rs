@@ -81,7 +81,7 @@ fn python_embedder(function: &Bound<'_, PyAny>, graph: Arc<Path>) -> PyResult<Ar
     } else if function.is_callable() {
         Calling::Plain
     } else {
-        let wanted = "something to call with a list of str, or an object with a method encode";
+        let wanted = "a callable that takes a list of str, or an object with a method encode";
         return Err(not_callable("embedder", function, wanted)?);
     };
     for name in calling.methods() {

@@ -110,10 +110,10 @@ fn refuse_async(name: &str, called: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let error = Error::invalid(format!(
-        "{name} is a coroutine function; expected one that returns its answer"
+        "{name} is a coroutine function; expected an ordinary function"
     ));
     Err(raise(error.with_hint(
-        "it is called on a thread of its own, where it may block: asyncio.run(…) works there",
+        "it is called on a separate thread, where it may block: asyncio.run(…) works there",
     )))
 }
 
@@ -243,7 +243,7 @@ impl Callable {
     }
 }
 
-/// The name that a callable gives itself in an attribute, if it has it.
+/// The name that a callable gives itself in an attribute, if it has that attribute.
 fn own_name(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Option<String>> {
     let Some(own) = function.getattr_opt(attribute)? else {
         return Ok(None);
@@ -259,7 +259,7 @@ fn own_name(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<Option<Str
     let text = text.to_str()?;
     if text.trim().is_empty() {
         return Err(invalid(format!(
-            "the {attribute} of {} is empty; expected what its work is stored under",
+            "the {attribute} of {} is empty; expected the name under which its results are stored",
             shown(function)
         )));
     }
@@ -276,8 +276,8 @@ fn warn_of_namesakes(function: &Bound<'_, PyAny>, attribute: &str) -> PyResult<(
         return Ok(());
     }
     let message = format!(
-        "{} has no {attribute}: what it makes is stored under the name of every such function, and \
-         cannot be told apart from theirs; set its attribute {attribute}",
+        "{} has no {attribute}: its results are stored under the name that all such functions share, \
+         and cannot be told apart from theirs; set its attribute {attribute}",
         shown(function)
     );
     let message = CString::new(message.replace('\0', " "))?;

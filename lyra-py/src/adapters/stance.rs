@@ -40,7 +40,7 @@ pub(crate) fn open(
     let Ok(name) = which.cast::<PyString>() else {
         choice.server(py, false)?;
         if !which.is_callable() {
-            let wanted = "something to call with a list of (premise, hypothesis)";
+            let wanted = "a callable that takes a list of (premise, hypothesis)";
             return Err(not_callable("judge", &which, wanted)?);
         }
         return Ok(Some(Arc::new(PythonJudge::new(which, choice.graph)?)));
@@ -100,7 +100,7 @@ fn verdict((relation, confidence): (String, f64)) -> PyResult<Verdict> {
     let relation: Relation = relation.parse().map_err(raise)?;
     if !relation.is_nli() {
         return Err(invalid(format!(
-            "{relation} is no verdict; expected supports, refutes or neutral"
+            "{relation} is not a verdict; expected supports, refutes or neutral"
         )));
     }
     if !(0.0..=1.0).contains(&confidence) {

@@ -45,14 +45,14 @@ fn pages(
 
 #[pymethods]
 impl EvidenceGraph {
-    /// Runs one read-only SQL statement, within its budgets, and gives its rows.
+    /// Runs one read-only SQL statement, within its budgets, and returns its rows.
     ///
     /// `params` is a list for `?`, or a dict for `:name`. `limit` is 1 to 200, `timeout_ms` 1 to
     /// 2,000, `max_vm_steps` 1 to 50,000,000, `max_bytes` 1,024 to 1,048,576 (the default, because
-    /// nothing here goes over a wire). See docs/sql-guard.md.
+    /// the rows are not sent over a network). See docs/sql-guard.md.
     ///
-    /// With `all=True` come all rows from `offset` on, however many: the statement runs once for every
-    /// 200 of them, so it should have an `ORDER BY`, and each run may use the whole budget.
+    /// With `all=True`, all rows from `offset` on are returned: the statement runs once for every 200
+    /// of them, so it should have an `ORDER BY`, and each run may use the whole budget.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -107,14 +107,14 @@ impl EvidenceGraph {
         convert::rows(py, &rows, beside)
     }
 
-    /// Runs a ready-made question and gives its rows; `views()` lists them.
+    /// Runs a ready-made view and returns its rows; `views()` lists the views.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
     /// >>> graph.view("v_contradictions").columns[:3]
     /// ['task_id', 'claim_id', 'claim_text']
     ///
-    /// `limit` is 1 to 200; with `all=True` come all rows from `offset` on, however many.
+    /// `limit` is 1 to 200; with `all=True`, all rows from `offset` on are returned.
     #[pyo3(signature = (name, task_id=None, limit=50, offset=0, params=None, *, all=false))]
     #[allow(clippy::too_many_arguments, reason = "named arguments in Python")]
     fn view<'py>(
@@ -150,7 +150,7 @@ impl EvidenceGraph {
         convert::rows(py, &rows, beside)
     }
 
-    /// The ready-made questions: name, description, parameters, columns.
+    /// The ready-made views: name, description, parameters, columns.
     ///
     /// >>> import lyra
     /// >>> views = lyra.EvidenceGraph("evidence.db").views()
@@ -171,12 +171,12 @@ impl EvidenceGraph {
     }
 
     /// Searches claims or fragments by meaning ("semantic"), by words ("lexical") or by both
-    /// ("hybrid"); the query is words, or a vector of the graph's embedder. Without a `mode`, words
-    /// are looked for in hybrid and vectors in semantic.
+    /// ("hybrid"); the query is text, or a vector of the graph's embedder. The default `mode` is hybrid
+    /// for text and semantic for vectors.
     ///
-    /// `target` is "claims" or "fragments", `top_k` 1 to 50, `offset` how many results to pass over,
-    /// `min_similarity` 0 to 1 (None: what the embedder counts as related), `cutoff` "none" or
-    /// "kneedle" (the list ends at the knee of its scores).
+    /// `target` is "claims" or "fragments", `top_k` 1 to 50, `offset` the number of results to skip,
+    /// `min_similarity` 0 to 1 (None: the threshold of the embedder), `cutoff` "none" or "kneedle"
+    /// (the list ends at the knee of its scores).
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -236,7 +236,7 @@ impl EvidenceGraph {
         } else {
             if request.mode != SearchMode::Semantic {
                 return Err(invalid(format!(
-                    "mode {mode} looks for words, and the query is a vector; expected mode semantic"
+                    "mode {mode} searches for words, but the query is a vector; expected semantic"
                 )));
             }
             let vector = as_vector(&query)?;
@@ -253,8 +253,8 @@ impl EvidenceGraph {
         hits.call_method1("_of", (convert::reply(py, &reply)?,))
     }
 
-    /// Judges pairs of a premise (what a source says) and a hypothesis: one (relation, confidence)
-    /// each, the relation being "supports", "refutes" or "neutral".
+    /// Judges pairs of a premise (what a source says) and a hypothesis: returns one (relation,
+    /// confidence) for each, where the relation is "supports", "refutes" or "neutral".
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 impl EvidenceGraph {
     /// Checks every sentence of a draft against what the sources that it cites say. docs/check.md.
     ///
-    /// `draft` is text, or the bytes of a file; `format` is "markdown" (plain text, too), "html",
+    /// `draft` is text, or the bytes of a file; `format` is "markdown" (also for plain text), "html",
     /// "latex" or "docx"; `bibliography` is BibTeX or CSL-JSON for its citation keys. The report's
-    /// `findings`, `sentences` and `references` are Rows, so that `.to_pandas()` makes frames.
+    /// `findings`, `sentences` and `references` are Rows, so `.to_pandas()` converts them to frames.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -59,8 +59,8 @@ impl EvidenceGraph {
         Ok(made)
     }
 
-    /// How the sources of the graph stand to one statement: `supporting` ("for" in JSON), `against`,
-    /// `silent`, each a list of sources with their words; copies of a work count once.
+    /// The stance of the sources of the graph to one statement: `supporting` ("for" in JSON), `against`,
+    /// `silent`, each a list of sources with quotes from them; copies of a work count once.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")

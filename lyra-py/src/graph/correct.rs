@@ -57,10 +57,12 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Lends the pairs of passage and claim whose verdicts matter most, for whoever judges better than
-    /// the built-in judge. Each has pair_id, kind, claim, passage, source, lease_until. docs/judges.md.
+    /// Lends the pairs of passage and claim whose verdicts matter most to a person or a model that judges
+    /// better than the built-in judge. Each pair has pair_id, kind, claim, passage, source, lease_until.
+    /// docs/judges.md.
     ///
-    /// `focus` is "all", "uncertain", "disputed" or "hypothesis"; a pair is yours for `lease_seconds`.
+    /// `focus` is "all", "uncertain", "disputed" or "hypothesis"; the lease of a pair lasts
+    /// `lease_seconds`.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -104,7 +106,7 @@ impl EvidenceGraph {
 
     /// Stores verdicts on lent pairs as those of an agent. Each judgement is a dict of pair_id,
     /// relation, quote (the deciding words of the passage; for supports and refutes), confidence and
-    /// reason; each is stored or refused for itself.
+    /// reason; each is stored or refused independently of the others.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -132,7 +134,7 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// The pages that want a human first: a challenge, a login, a cookie wall.
+    /// The pages that require a human first: a challenge, a login, a cookie wall.
     ///
     /// `group_by` is "none" (rows), "domain" or "type" (a dict of rows); `priority_filter` is "all",
     /// "high", "medium" or "low".
@@ -202,9 +204,9 @@ impl EvidenceGraph {
         Ok(groups.into_any())
     }
 
-    /// Says what a human did about waiting pages: one item (`queue_id`), all of a `domain`, or all
-    /// of a task (`task_id`). `action` is "complete" (the jobs run again, with `cookies` where they
-    /// are given; with `success=False` they fail) or "skip" (they are given up).
+    /// Records what a human did about waiting pages: one item (`queue_id`), all of a `domain`, or all
+    /// of a task (`task_id`). `action` is "complete" (the jobs run again, with `cookies` if they are
+    /// given; with `success=False` they fail) or "skip" (they are abandoned).
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -257,7 +259,7 @@ impl EvidenceGraph {
         convert::report(py, "Report", &resolution)
     }
 
-    /// How the confidences of each judge agree with what humans said of its verdicts
+    /// How well the confidences of each judge agree with the corrections of its verdicts by humans
     /// ("get_stats": `sources`), or every measurement of a calibration ("get_evaluations":
     /// `evaluations`, newest first).
     ///
@@ -292,8 +294,8 @@ impl EvidenceGraph {
         }
     }
 
-    /// Returns to an earlier calibration of a judge: version 0 leaves its confidences as they are;
-    /// without a version, to the one before.
+    /// Returns to an earlier calibration of a judge: version 0 leaves its confidences unchanged;
+    /// without a version, the previous calibration is restored.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -326,7 +328,9 @@ impl EvidenceGraph {
 /// The author of a correction, for the log.
 fn who(actor: &str) -> PyResult<String> {
     if actor.trim().is_empty() {
-        return Err(invalid("actor is empty; expected who corrects"));
+        return Err(invalid(
+            "actor is empty; expected the author of the correction",
+        ));
     }
     Ok(actor.to_owned())
 }

@@ -52,8 +52,8 @@ impl Target {
 
 #[pymethods]
 impl EvidenceGraph {
-    /// Reads a JSONL file into the graph: all of it, or on bad input nothing; then the error names
-    /// line, field and reason. What came without a vector gets one.
+    /// Reads a JSONL file into the graph: all of it, or nothing if the input is bad; the error then
+    /// names line, field and reason. Imported claims and fragments without a vector get one.
     ///
     /// >>> import lyra, pathlib
     /// >>> line = '{"type": "task", "id": "task_1", "hypothesis": "Night work shortens sleep"}'
@@ -74,8 +74,8 @@ impl EvidenceGraph {
     }
 
     /// Merges other graphs into this one: all of them, or nothing. Neither the order of the graphs nor
-    /// a repetition makes a difference (docs/merge.md). With `report`, `decided` tells which rows
-    /// differed and which of them stayed.
+    /// a repetition makes a difference (docs/merge.md). With `report`, `decided` lists the rows that
+    /// differed and says which of them were kept.
     ///
     /// >>> import lyra
     /// >>> task = lyra.EvidenceGraph("a.db").create_task("Night work shortens sleep")
@@ -96,8 +96,8 @@ impl EvidenceGraph {
     }
 
     /// Reads a folder of Parquet files that `export` wrote, or that another program wrote with the same
-    /// tables and columns: all of it, or on bad input nothing; then the error names file, row and
-    /// reason. What came without a vector gets one.
+    /// tables and columns: all of it, or nothing if the input is bad; the error then names file, row and
+    /// reason. Imported claims and fragments without a vector get one.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -114,10 +114,10 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Writes the graph, or what belongs to one task, to a file: as JSONL, which `import_jsonl`
-    /// reads, or in another of the formats of the command line. The file appears when it is whole.
-    /// As "parquet", `path` is a folder, which `import_parquet` reads; with `partition_by="task"`,
-    /// tables whose rows belong to a task have a folder for each.
+    /// Writes the graph, or the part of one task, to a file: as JSONL, which `import_jsonl` reads, or
+    /// in another of the formats of the command line. The file appears only when it is complete. For
+    /// "parquet", `path` is a folder, which `import_parquet` reads; with `partition_by="task"`, tables
+    /// whose rows belong to a task have one folder for each task.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -153,8 +153,8 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// A SHA-256 in hex that graphs with the same evidence have in common, whenever it was found; with
-    /// `task_id`, of that task's part.
+    /// A SHA-256 in hex that is the same for all graphs with the same evidence, whenever it was found;
+    /// with `task_id`, the hash of that task's part.
     ///
     /// >>> import lyra
     /// >>> len(lyra.EvidenceGraph("evidence.db").canonical_hash())
@@ -168,8 +168,8 @@ impl EvidenceGraph {
     }
 
     /// Puts the evidence of a task into one signed file that others can check. `key` is the file of a
-    /// private key (Ed25519, PEM), made where it is not there. `texts` says which page texts go in:
-    /// "licensed", "all" or "none"; `licences` names the licence of addresses by how they begin; `record`
+    /// private key (Ed25519, PEM), created if it does not exist. `texts` says which page texts are
+    /// included: "licensed", "all" or "none"; `licences` maps prefixes of addresses to licences; `record`
     /// is the folder of a recorded run.
     ///
     /// >>> import lyra
@@ -215,7 +215,7 @@ impl EvidenceGraph {
         convert::report(py, "Report", &summary)
     }
 
-    /// What changed since the file `before` was as it is, for example a copy of an earlier day; with
+    /// What changed since the state in the file `before`, for example a copy of an earlier day; with
     /// `task_id`, for that task. `before` is a path, or a graph that is open.
     ///
     /// >>> import lyra
@@ -244,9 +244,9 @@ impl EvidenceGraph {
         convert::report(py, "GraphDiff", &diff)
     }
 
-    /// What changed in this graph since a day or a time: a date, a datetime of a known time zone, or
-    /// text such as "2026-11-01" or "2026-11-01T09:30:00Z". Rows that are gone, retractions, and what
-    /// a judge had said before another one did are not seen; `diff` sees them.
+    /// What changed in this graph since a day or a time: a date, a datetime with a time zone, or text
+    /// such as "2026-11-01" or "2026-11-01T09:30:00Z". Deleted rows, retractions, and the earlier
+    /// verdict of a judge that another judge has replaced are not included; `diff` includes them.
     ///
     /// >>> import datetime, lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -264,7 +264,7 @@ impl EvidenceGraph {
         let since = match since.cast::<PyString>() {
             Ok(text) => text.to_str()?.to_owned(),
             Err(_) => convert::point_in_time(&since)?
-                .ok_or_else(|| invalid("since is no date, datetime or text"))?,
+                .ok_or_else(|| invalid("since is not a date, datetime or text"))?,
         };
         let engine = self.engine()?;
         let work = move |_: &Line<()>| engine.changes_since(&since, task_id.as_deref());
@@ -272,8 +272,8 @@ impl EvidenceGraph {
         convert::report(py, "GraphDiff", &diff)
     }
 
-    /// Checks the whole graph again: every quote against its page, every reference. `ok` says
-    /// whether all is well, `violations` names every row that fails.
+    /// Checks the whole graph again: every quote against its page, every reference. `ok` is true if
+    /// no row fails, `violations` names every row that fails.
     ///
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").verify().ok
@@ -286,7 +286,7 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Copies the database to a new file as it is at one moment, whoever writes to it meanwhile.
+    /// Copies a consistent state of the database to a new file, even while others write to it.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -321,8 +321,8 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Reads new and changed documents of the corpus into the graph. Queries do so by themselves;
-    /// this is for doing it beforehand. None without a corpus.
+    /// Reads new and changed documents of the corpus into the graph. Queries do this automatically;
+    /// call this method to do it beforehand. Returns None without a corpus.
     ///
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").sync_corpus() is None

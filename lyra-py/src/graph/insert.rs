@@ -17,8 +17,8 @@ use std::sync::{MutexGuard, PoisonError};
 
 #[pymethods]
 impl EvidenceGraph {
-    /// Puts in records of the JSONL format, each a dict with a `type`: all of them, or none. They
-    /// may stand in any order, and in the graph already.
+    /// Inserts records of the JSONL format, each a dict with a `type`: all of them, or none. They may
+    /// be in any order, and records that are already in the graph are accepted.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -35,7 +35,7 @@ impl EvidenceGraph {
     ) -> PyResult<Bound<'py, PyAny>> {
         if self.open_batch().is_some() {
             return Err(invalid(
-                "add_records stores by itself, and a batch is open; call it before or after",
+                "add_records stores directly, but a batch is open; call it before or after the batch",
             ));
         }
         let mut lines = Vec::new();
@@ -56,9 +56,9 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Everything that `add_task`, `add_page` and the like put in inside of a `with` becomes part of the
-    /// graph at its end, in one transaction: all of it, or, after an exception, nothing. Until then
-    /// nothing of it can be read.
+    /// Collects what `add_task`, `add_page` and the like insert inside a `with` block, and stores it at
+    /// the end of the block in one transaction: all of it, or nothing after an exception. Before that,
+    /// none of it can be read.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -71,7 +71,7 @@ impl EvidenceGraph {
         Batch { graph: slf }
     }
 
-    /// Puts in a task and gives its id; `create_task` does the same for a task that is to run.
+    /// Inserts a task and returns its id; for a task that is to run, use `create_task`.
     ///
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").add_task("Night work shortens sleep", id="task_night")
@@ -94,7 +94,7 @@ impl EvidenceGraph {
         Ok(id)
     }
 
-    /// Puts in a publication, by the id that `lyra.canonical_id` gives it.
+    /// Inserts a publication under the id that `lyra.canonical_id` returns for it.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -115,7 +115,7 @@ impl EvidenceGraph {
         Ok(canonical_id)
     }
 
-    /// Puts in an author of a publication; position 0 is the first.
+    /// Inserts an author of a publication; position 0 is the first.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -138,7 +138,7 @@ impl EvidenceGraph {
         self.add(py, &[record])
     }
 
-    /// Puts in the id that a service has for a publication.
+    /// Inserts the id that a service has for a publication.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -162,8 +162,8 @@ impl EvidenceGraph {
         self.add(py, &[record])
     }
 
-    /// Puts in a page and gives its id: that of the page with this address, where there is one.
-    /// `text` is what stands on it, for fragments to point into.
+    /// Inserts a page and returns its id; if there is a page with this address, its id is returned.
+    /// `text` is the text of the page, which fragments refer to.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -208,7 +208,7 @@ impl EvidenceGraph {
         Ok(id)
     }
 
-    /// Puts in the text of a page, or a newer version of it.
+    /// Inserts the text of a page, or a newer version of it.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -231,8 +231,8 @@ impl EvidenceGraph {
         self.add(py, &[record])
     }
 
-    /// Puts in a fragment of a page and gives its id. Where the page has a text, the fragment has
-    /// to stand in it; its offsets are found where they are left out.
+    /// Inserts a fragment of a page and returns its id. If the page has a text, the fragment must
+    /// occur in it; offsets that are left out are determined from the text.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -275,7 +275,7 @@ impl EvidenceGraph {
         Ok(id)
     }
 
-    /// Puts in a claim of a task and gives its id; it gets a vector at once.
+    /// Inserts a claim of a task and returns its id; the claim gets a vector at once.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -304,8 +304,8 @@ impl EvidenceGraph {
         Ok(id)
     }
 
-    /// Puts in an edge and gives its id. "cites" leads from a page to a page; "origin", "supports",
-    /// "refutes" and "neutral" lead from a fragment to a claim.
+    /// Inserts an edge and returns its id. "cites" goes from a page to a page; "origin", "supports",
+    /// "refutes" and "neutral" go from a fragment to a claim.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -352,7 +352,7 @@ impl EvidenceGraph {
         Ok(id)
     }
 
-    /// Puts in the vector of a fragment or claim; `add_embeddings` takes many at once.
+    /// Inserts the vector of a fragment or claim; `add_embeddings` inserts many at once.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -377,7 +377,7 @@ impl EvidenceGraph {
         let embedding = match embedding.extract::<Vec<u8>>() {
             Ok(bytes) if embedding.hasattr("decode")? => {
                 let vector = decode_vector(&bytes).ok_or_else(|| {
-                    invalid("embedding has a number of bytes that 4 does not divide")
+                    invalid("embedding has a number of bytes that is not a multiple of 4")
                 })?;
                 Value::from(vector)
             }
@@ -391,7 +391,7 @@ impl EvidenceGraph {
         self.add(py, &[record])
     }
 
-    /// Makes a page part of a task; `reason` is "search", "academic_api", "citation_chase" or
+    /// Adds a page to a task; `reason` is "search", "academic_api", "citation_chase" or
     /// "manual".
     ///
     /// >>> import lyra
@@ -416,7 +416,7 @@ impl EvidenceGraph {
     }
 }
 
-/// What `EvidenceGraph.batch` gives.
+/// The return value of `EvidenceGraph.batch`.
 #[pyclass(frozen, module = "lyra")]
 pub(crate) struct Batch {
     graph: Py<EvidenceGraph>,
@@ -502,7 +502,7 @@ impl Naming {
                 // Every record is one line, and lines are counted from 1.
                 let place = |line: u64| format!("records[{}]: ", line.saturating_sub(1));
                 Error::invalid(problems.described(place)).with_hint(
-                    "nothing was written; mend the records that are named and add all of them again",
+                    "nothing was written; correct the records named here and add all records again",
                 )
             }
         }

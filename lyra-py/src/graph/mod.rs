@@ -1,6 +1,6 @@
 //! The class `EvidenceGraph`.
 //!
-//! | file | what is in it |
+//! | file | contents |
 //! |---|---|
 //! | `open` | opening, closing, configuration |
 //! | `tasks` | create, queue, run, wait, stop |
@@ -30,54 +30,54 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 
-/// An evidence graph in one SQLite file, with the models that read for it.
+/// An evidence graph in one SQLite file, with the models that it uses.
 ///
 /// Parameters
 /// ----------
 /// path
-///     The database file; made if it is not there.
+///     The database file; created if it does not exist.
 /// corpus
-///     A folder (or file) of documents that queries search, or several.
+///     A folder (or file) of documents that queries search, or several of them.
 /// embedder
 ///     None, "builtin" or "static" for the built-in table; "onnx:FOLDER", "ollama:MODEL" or
 ///     "openai:MODEL"; an object with a method `encode`, such as a SentenceTransformer; or a function
-///     that takes a list of str and gives an array with one row each. Its `model_id` is stored with
-///     every vector.
+///     that takes a list of str and returns an array with one row for each. Its `model_id` is stored
+///     with every vector.
 /// claim_extractor
 ///     None or "builtin"; "ollama:MODEL" or "openai:MODEL"; or a function that takes a dict
-///     (hypothesis, query, title, passages, max_claims) and gives claims: texts, or dicts with text,
-///     passage, quote, confidence, claim_type. One that fails costs a note, not the document: the
-///     built-in extractor reads it.
+///     (hypothesis, query, title, passages, max_claims) and returns claims: texts, or dicts with text,
+///     passage, quote, confidence, claim_type. If the extractor fails for a document, a note is stored
+///     and the built-in extractor reads the document.
 /// judge, stance_judge
 ///     None or "builtin"; "onnx:FOLDER", "ollama:MODEL" or "openai:MODEL"; or a function that takes
-///     (premise, hypothesis) pairs and gives (relation, confidence) pairs.
+///     (premise, hypothesis) pairs and returns (relation, confidence) pairs.
 /// providers
-///     Where queries are looked up beside the corpus: a name of a service ("openalex", …), a dict with
-///     name, base_url and key, or a function that takes a query and a limit and gives a list of
-///     addresses, or of dicts with url, title, abstract, doi, …; or several of these.
+///     Where queries are searched in addition to the corpus: the name of a service ("openalex", …), a
+///     dict with name, base_url and key, or a function that takes a query and a limit and returns a list
+///     of addresses, or of dicts with url, title, abstract, doi, …; or several of these.
 /// mailto
-///     An address at which services may complain; many answer faster for it.
+///     A contact address that services receive for complaints; many services answer faster with it.
 /// embedder_url, embedder_key, claim_extractor_url, claim_extractor_key, judge_url, judge_key
-///     For "ollama:" and "openai:": the server, where it is not the usual one, and its key; keys are
-///     also taken from LYRA_EMBEDDER_KEY, LYRA_LLM_KEY and LYRA_JUDGE_KEY.
+///     For "ollama:" and "openai:": the server, if it is not the usual one, and its key; keys are
+///     also read from LYRA_EMBEDDER_KEY, LYRA_LLM_KEY and LYRA_JUDGE_KEY.
 /// onnx_runtime
-///     The ONNX Runtime library; by default what LYRA_ONNX_RUNTIME or ORT_DYLIB_PATH name, or that of
-///     the package onnxruntime.
+///     The ONNX Runtime library; by default the one that LYRA_ONNX_RUNTIME or ORT_DYLIB_PATH names, or
+///     that of the package onnxruntime.
 /// views_dir
 ///     A folder of .sql.j2 files that add views.
 /// retractions_csv
-///     A Retraction Watch file: works on it are flagged.
+///     A Retraction Watch file: works listed in it are flagged.
 /// allow_private_hosts
 ///     Whether addresses on private networks may be fetched.
 /// read_only
-///     Opens an existing graph for reading: nothing is written to the file or beside it, and what would
-///     write raises an UnsupportedError.
+///     Opens an existing graph for reading: nothing is written to the file or beside it, and calls that
+///     would write raise an UnsupportedError.
 /// limits
 ///     Limits of research and of the ranking of passages, by name: {"claims_per_document": 12}. The
 ///     names and their defaults are those of `[limits]` in docs/configuration.md.
 ///
-/// All methods may be called from several threads at once. After a fork, the child has to open a
-/// graph of its own; fork only while no other thread is in a call of lyra (SQLite's locks would stay
+/// All methods may be called from several threads at once. After a fork, the child has to open the
+/// graph again; fork only while no other thread is in a call of lyra (SQLite's locks would stay
 /// locked in the child), or start processes with "spawn".
 ///
 /// Examples
@@ -87,7 +87,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 /// >>> graph.query("SELECT count(*) AS n FROM claims")
 /// Rows([{'n': 0}])
 ///
-/// A model of your own, in five lines:
+/// A custom model, in five lines:
 ///
 /// >>> import numpy
 /// >>> def letters(texts):
@@ -98,15 +98,15 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 /// ((2, 5), 'vowels-1')
 #[pyclass(frozen, module = "lyra", weakref)]
 pub(crate) struct EvidenceGraph {
-    /// None once the graph is closed. A child process never drops what it inherits: it would wait
-    /// for threads that only the parent has, and give up locks that the parent holds.
+    /// None once the graph is closed. A child process never drops an inherited engine: it would wait
+    /// for threads that only the parent has, and release locks that the parent holds.
     engine: Handle,
-    /// Absolute, so that it is the same file wherever the process goes.
+    /// Absolute, so that it stays the same file if the process changes its working folder.
     path: Arc<Path>,
-    /// As it was given, to be shown.
+    /// The path as it was given, for display.
     given: PathBuf,
     pid: u32,
-    /// Whether the last search took long, as the first does, which reads all vectors.
+    /// Whether the last search took long. The first search does, because it reads all vectors.
     searches_take_long: AtomicBool,
     /// The lines of an open batch.
     batch: Mutex<Option<Vec<u8>>>,
@@ -135,8 +135,8 @@ fn opened(engine: Engine) -> Handle {
     handle
 }
 
-/// Releases a file. Ending the threads of the guard takes a moment, for which other threads need
-/// not wait.
+/// Releases a file, without the GIL: ending the threads of the guard takes a moment, and other
+/// threads need not wait for it.
 fn close(py: Python<'_>, handle: &RwLock<Option<Engine>>) {
     py.detach(|| {
         let engine = handle
@@ -147,9 +147,9 @@ fn close(py: Python<'_>, handle: &RwLock<Option<Engine>>) {
     });
 }
 
-/// Closes every graph of this process. The interpreter does not always collect what is left at its
-/// end: a graph whose model is a function and the module of that function hold each other, and what
-/// was written would stay in the file beside the database.
+/// Closes every graph of this process. The interpreter does not always collect all objects when it
+/// exits: a graph whose model is a function and the module of that function refer to each other, and
+/// what was written would stay in the file beside the database.
 #[pyfunction]
 pub(crate) fn _close_all(py: Python<'_>) {
     let open = std::mem::take(&mut *OPEN.lock().unwrap_or_else(PoisonError::into_inner));
@@ -170,7 +170,7 @@ impl EvidenceGraph {
                 std::process::id()
             );
             return Err(raise(Error::new(ErrorKind::Storage, message).with_hint(
-                "open a graph of its own in every process, after the fork",
+                "open the graph separately in every process, after the fork",
             )));
         }
         let open = self.engine.read().unwrap_or_else(PoisonError::into_inner);

@@ -79,7 +79,7 @@ impl EvidenceGraph {
         config.claim_extractor = adapters::claim_extractor(py, extractor)?;
         if judge.is_some() && stance_judge.is_some() {
             return Err(raise(Error::invalid(
-                "judge and stance_judge are two names of one thing; give one of them",
+                "judge and stance_judge are two names of one thing; use only one of them",
             )));
         }
         let judge = Choice {
@@ -124,7 +124,7 @@ impl EvidenceGraph {
         self.path.to_path_buf()
     }
 
-    /// Lets go of the file and ends the threads of this graph; what runs goes on to its end.
+    /// Closes the file and ends the threads of this graph; calls in progress run to their end.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -154,20 +154,20 @@ impl EvidenceGraph {
         Ok(format!("EvidenceGraph({path}{closed})"))
     }
 
-    /// What is in it, in a few numbers, for a notebook.
+    /// A summary of the contents of the graph, for a notebook.
     fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let shown = slf.py().import("lyra._reply")?.getattr("_graph_html")?;
         shown.call1((slf,))
     }
 
-    /// A graph is an open file with threads of its own: nothing that can be copied or sent.
+    /// A graph is an open file with its own threads: it cannot be copied or sent.
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "an EvidenceGraph cannot be copied or pickled; open one by its path where it is needed",
+            "an EvidenceGraph cannot be copied or pickled; open it by its path where you need it",
         ))
     }
 
-    /// Which models answer, and which of them are the small models that ship with the library.
+    /// The models in use, and which of them are the small models that ship with the library.
     ///
     /// >>> import lyra
     /// >>> lyra.EvidenceGraph("evidence.db").models().builtin
@@ -176,7 +176,7 @@ impl EvidenceGraph {
         convert::report(py, "Report", &self.engine()?.models())
     }
 
-    /// What is configured, what works, and what to do about the rest.
+    /// What is configured, what works, and what to do about what does not work.
     ///
     /// >>> import lyra
     /// >>> checks = lyra.EvidenceGraph("evidence.db").doctor()
@@ -229,8 +229,8 @@ fn place_of(given: &Path) -> PyResult<PathBuf> {
     let shown = given.as_os_str();
     if shown.is_empty() || shown == ":memory:" || shown.as_encoded_bytes().contains(&0) {
         return Err(raise(
-            Error::invalid(format!("{given:?} is no file; a graph is a file"))
-                .with_hint("for a graph that nobody keeps: tempfile.TemporaryDirectory()"),
+            Error::invalid(format!("{given:?} is not a file; a graph is a file"))
+                .with_hint("for a temporary graph, use tempfile.TemporaryDirectory()"),
         ));
     }
     Ok(std::path::absolute(given)?)

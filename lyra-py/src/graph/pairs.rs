@@ -14,8 +14,8 @@ use std::sync::{Mutex, PoisonError};
 #[pymethods]
 impl EvidenceGraph {
     /// The pairs of texts that verification of a task would judge, as an iterator of lists of at most
-    /// `batch_size` dicts, each list an argument for `lyra.judge_pairs`. The pairs are made while they
-    /// are asked for. Pairs with a verdict are left out. What has no vector gets one first.
+    /// `batch_size` dicts; each list is an argument for `lyra.judge_pairs`. The pairs are generated
+    /// lazily. Pairs with a verdict are left out. Claims and fragments without a vector get one first.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -41,7 +41,7 @@ impl EvidenceGraph {
     }
 }
 
-/// What `EvidenceGraph.candidate_pairs` gives.
+/// The return value of `EvidenceGraph.candidate_pairs`.
 #[pyclass(frozen, module = "lyra")]
 pub(crate) struct PairIterator(Mutex<State>);
 
@@ -75,7 +75,7 @@ impl PairIterator {
                 return Ok(None);
             }
             State::Working => {
-                return Err(invalid("another thread asks for the next pairs already"));
+                return Err(invalid("another thread is preparing the next pairs"));
             }
         };
         let work = move |_: &Line<()>| {

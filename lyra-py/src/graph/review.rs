@@ -12,9 +12,9 @@ use pyo3::types::PyString;
 
 #[pymethods]
 impl EvidenceGraph {
-    /// Says that a source of a task is in ("include") or out ("exclude", which needs a reason). What is
-    /// out leaves the counts and stays in the flow of the review. `source` is the address or id of a
-    /// page, a DOI, or the id of a publication; a `final` decision settles it. docs/review.md.
+    /// Includes a source of a task, or excludes it ("exclude" needs a reason). An excluded source is
+    /// removed from the counts and stays in the flow of the review. `source` is the address or id of a
+    /// page, a DOI, or the id of a publication; a `final` decision overrides others. docs/review.md.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -52,8 +52,8 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// The sources of a task with what people decided on them, what is disputed, and Cohen's kappa of
-    /// each two reviewers. With `by`, only what that reviewer decided: for screening blind.
+    /// The sources of a task with the decisions of people, the disputed sources, and Cohen's kappa of
+    /// each pair of reviewers. With `by`, only the decisions of that reviewer, for blind screening.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -72,8 +72,8 @@ impl EvidenceGraph {
     }
 
     /// The review of a task: the flow of its records, what changed since the last run of research began
-    /// (or `since` a day or a time) and why, its searches, and what machines did. With a `format` of
-    /// text, markdown, json, atom or svg as a str, else as a Report.
+    /// (or `since` a day or a time) and why, its searches, and what machines did. Returns a str if
+    /// `format` is text, markdown, json, atom or svg, otherwise a Report.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -93,7 +93,7 @@ impl EvidenceGraph {
         let since = since.map(|since| match since.cast::<PyString>() {
             Ok(text) => Ok(text.to_str()?.to_owned()),
             Err(_) => convert::point_in_time(&since)?
-                .ok_or_else(|| invalid("since is no date, datetime or text")),
+                .ok_or_else(|| invalid("since is not a date, datetime or text")),
         });
         let since = since.transpose()?;
         let format: Option<ReviewFormat> = format.map(str::parse).transpose().map_err(raise)?;

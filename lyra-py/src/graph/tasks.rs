@@ -25,10 +25,10 @@ const MAX_WAIT: f64 = 300.0;
 
 #[pymethods]
 impl EvidenceGraph {
-    /// Makes a task around a hypothesis, and gives its id.
+    /// Creates a task with a hypothesis, and returns its id.
     ///
-    /// `max_pages` and `max_seconds` are its budget, `priority_domains` are looked at first;
-    /// `config` may hold the same as a dict: budget (max_pages, max_seconds), priority_domains.
+    /// `max_pages` and `max_seconds` are its budget, `priority_domains` are read first; `config` can
+    /// contain the same settings as a dict: budget (max_pages, max_seconds), priority_domains.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -87,13 +87,13 @@ impl EvidenceGraph {
         records(py, &tasks, &columns)
     }
 
-    /// Queues what the task is to research: words to search for, addresses, DOIs, or dicts with a
-    /// `kind` (query, url, doi). A task that was stopped goes on.
+    /// Queues targets for the task: words to search for, addresses, DOIs, or dicts with a `kind`
+    /// (query, url, doi). A stopped task continues.
     ///
-    /// `priority` is "high", "medium" or "low"; `budget_pages` bounds the pages of each query;
-    /// `providers` names the only ones to ask; `refute` also searches for the other side of each
-    /// query ("no effect", "contradictory evidence", "limitations"); `repeat` also asks again what
-    /// the task has done, to find new documents and changed texts.
+    /// `priority` is "high", "medium" or "low"; `budget_pages` limits the pages of each query;
+    /// `providers` restricts the search to the named providers; `refute` also searches for the other
+    /// side of each query ("no effect", "contradictory evidence", "limitations"); `repeat` also repeats
+    /// targets that the task has done, to find new documents and changed texts.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -138,12 +138,12 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Works until the task has nothing queued and nothing running; gives its status. Where the judge
+    /// Works until the task has nothing queued and nothing running; returns its status. If the judge
     /// fails, so that claims have no verdicts, a UserWarning says so.
     ///
     /// `progress` is called with the status after every job, on the calling thread; an exception
-    /// there ends the run, and so does Ctrl-C: the job under way goes back to the queue, and the
-    /// next `run` takes it up again.
+    /// there ends the run, and so does Ctrl-C: the current job goes back to the queue, and the next
+    /// `run` continues with it.
     ///
     /// >>> import lyra, pathlib
     /// >>> pathlib.Path("papers").mkdir()
@@ -206,10 +206,10 @@ impl EvidenceGraph {
         )
     }
 
-    /// Where the task is. With `wait`, as soon as anything about it changes, or after so many
-    /// seconds (0 to 300); `changed` says which. Where no work is left, the end is told at once to
-    /// who has not heard of it; after that the wait is for what a human may do. `detail` is
-    /// "summary" or "full".
+    /// The status of the task. With `wait`, the call returns as soon as anything about the task changes,
+    /// or after that many seconds (0 to 300); `changed` says which. If no work is left, the call returns
+    /// at once if this graph has not yet reported the end of the work; otherwise it waits for an action
+    /// by a human. `detail` is "summary" or "full".
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -261,7 +261,7 @@ impl EvidenceGraph {
         )
     }
 
-    /// Stops the task; `queue_targets` lets it go on.
+    /// Stops the task; `queue_targets` continues it.
     ///
     /// `reason` is "session_completed", "budget_exhausted" or "user_cancelled"; `mode` "graceful"
     /// (running jobs may finish), "immediate" or "full" (they are cancelled); `scope` "all_jobs" or
@@ -293,9 +293,9 @@ impl EvidenceGraph {
         convert::report(py, "Report", &report)
     }
 
-    /// Queues documents that the task's sources cite, out of `v_reference_candidates`: those of
-    /// `include_ids` (citation edges), or all but those of `exclude_ids`, up to `limit`. `dry_run`
-    /// only says what would be queued.
+    /// Queues documents that the task's sources cite, from `v_reference_candidates`: those in
+    /// `include_ids` (citation edges), or all except those in `exclude_ids`, up to `limit`. With
+    /// `dry_run`, nothing is queued; the report lists what would be.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -339,8 +339,8 @@ impl EvidenceGraph {
 }
 
 impl EvidenceGraph {
-    /// A run ends only when nothing is running any more; a callable that waits for it would
-    /// therefore wait for itself.
+    /// A run ends only when nothing is running any more, so a callable that waits for the run would
+    /// wait for itself.
     fn refuse_inside(&self) -> PyResult<()> {
         let Some(role) = inside_of(&self.path) else {
             return Ok(());
@@ -348,7 +348,7 @@ impl EvidenceGraph {
         let message =
             format!("run was called inside the {role}, which a run of this graph waits for");
         Err(raise(Error::invalid(message).with_hint(
-            "call run where the callable has returned, or use a graph in a file of its own",
+            "call run after the callable has returned, or use a graph in a separate file",
         )))
     }
 }
@@ -370,7 +370,7 @@ fn is_listener(progress: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
     match progress {
         None => Ok(false),
         Some(listen) if is_async(listen)? => Err(PyTypeError::new_err(
-            "progress is a coroutine function, which nobody awaits; expected a function that returns",
+            "progress is a coroutine function, which is never awaited; expected an ordinary function",
         )),
         Some(listen) if listen.is_callable() => Ok(true),
         Some(other) => {

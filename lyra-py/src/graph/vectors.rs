@@ -28,7 +28,7 @@ const TEXTS: usize = 1_024;
 impl EvidenceGraph {
     /// Embeds texts: a float32 array of shape (number of texts, dimension), rows of length 1.
     ///
-    /// `role` is "document" or "query"; some models make a difference.
+    /// `role` is "document" or "query"; some models distinguish them.
     ///
     /// >>> import lyra
     /// >>> vectors = lyra.EvidenceGraph("evidence.db").embed(["sleep", "night work"])
@@ -61,9 +61,9 @@ impl EvidenceGraph {
         PyArray1::from_vec(py, flat).reshape([count, dimension])
     }
 
-    /// The stored vectors of "claims" or "fragments": their ids, and a float32 array with one row
-    /// each. `model_id` is that of the graph's embedder unless another is given; vectors of another
-    /// length than `dimension` are left out.
+    /// The stored vectors of "claims" or "fragments": their ids, and a float32 array with one row for
+    /// each id. The default `model_id` is that of the graph's embedder; vectors of another length than
+    /// `dimension` are left out.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -101,8 +101,8 @@ impl EvidenceGraph {
         Ok((ids, vectors))
     }
 
-    /// Stores vectors that you made yourself for claims or fragments that are there: one row for
-    /// each id. `model_id` is that of the graph's embedder unless another is given.
+    /// Stores vectors that you computed yourself for existing claims or fragments: one row for each
+    /// id. The default `model_id` is that of the graph's embedder.
     ///
     /// >>> import lyra
     /// >>> graph = lyra.EvidenceGraph("evidence.db")
@@ -131,7 +131,7 @@ impl EvidenceGraph {
         }
         if rows != ids.len() {
             return Err(invalid(format!(
-                "there are {} ids and {rows} vectors; expected as many of one as of the other",
+                "there are {} ids and {rows} vectors; expected the same number of both",
                 ids.len()
             )));
         }
@@ -177,7 +177,7 @@ fn model_of(engine: &Engine, named: Option<String>, columns: usize) -> PyResult<
             let message =
                 format!("the vectors have {columns} values; those of {model} have {wants}");
             Err(raise(
-                Error::invalid(message).with_hint("give the model_id of the model that made them"),
+                Error::invalid(message).with_hint("pass the model_id of the model that made them"),
             ))
         }
     }
@@ -206,7 +206,7 @@ fn check_whole(
         if let Some(place) = wrong {
             let (id, value) = (&ids[batch * BATCH + place / columns], some[place]);
             return Err(invalid(format!(
-                "the vector of {id} has the value {value}; expected finite ones"
+                "the vector of {id} has the value {value}; expected finite values"
             )));
         }
         py.check_signals()?;

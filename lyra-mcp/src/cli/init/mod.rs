@@ -19,10 +19,11 @@ pub(super) struct Options {
     /// The client; without it, the clients of this machine are listed
     #[arg(value_enum, value_name = "CLIENT")]
     client: Option<Client>,
-    /// Change the configuration of the project in this folder, not the user's
+    /// Change the configuration of the project in this folder instead of the user's
     #[arg(long, value_name = "DIR", requires = "client")]
     project: Option<PathBuf>,
-    /// Write the file, and keep a copy of it as FILE.bak; without it, the change is only shown
+    /// Write the file, and keep a copy of it as FILE.bak; without this flag, the change is only
+    /// shown
     #[arg(long, requires = "client")]
     write: bool,
 }
