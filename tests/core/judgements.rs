@@ -151,7 +151,7 @@ async fn a_side_needs_words_of_the_passage() {
             .as_deref()
             .is_some_and(|near| first.passage.contains(near))
     );
-    for judge in ["lyra-minilm-judge-v5", "someone", ""] {
+    for judge in ["lyra-minilm-judge-v6", "someone", ""] {
         let refused = world.engine.submit_judgements(&world.task, judge, &[]);
         assert_eq!(
             refused.unwrap_err().kind(),

@@ -12,7 +12,7 @@ fn the_builtin_judge_is_named_and_what_would_be_better() {
         let named = out.contains("judge          builtin\n");
         assert_eq!(named, arguments.len() > 1, "{out}");
         assert!(
-            out.contains("ok    stance judge: lyra-minilm-judge-v5 (built-in)"),
+            out.contains("ok    stance judge: lyra-minilm-judge-v6 (built-in)"),
             "{out}"
         );
         assert!(out.contains("docs/judges.md"), "{out}");

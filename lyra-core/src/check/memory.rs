@@ -28,7 +28,7 @@ pub(super) async fn said(
     )?;
     let asked: Vec<StancePair> = memory.open().map(|at| pairs[at].clone()).collect();
     if !asked.is_empty() {
-        let verdicts = pipeline.judged(&asked, |_| Asked::Claim).await?;
+        let verdicts = pipeline.judged(&asked, |_| Asked::Sentence).await?;
         memory.keep(verdicts.iter().map(of).collect())?;
     }
     Ok(memory.said())

@@ -13,8 +13,8 @@ use crate::research::task::{
     QueueReport, StatusDetail, StatusReport, StatusWarning, StopReport, StopRequest, WarningKind,
 };
 use crate::store::graph::{
-    ExportReport, ForgetReport, ImportReport, MergeReport, Reader, VerifyReport, canonical_hash,
-    export_jsonl, forget_task, import_jsonl, merge, verify,
+    Contradiction, ExportReport, ForgetReport, ImportReport, IntegrityReport, MergeReport, Reader,
+    canonical_hash, export_jsonl, forget_task, import_jsonl, merge, verify,
 };
 use crate::store::model::{TaskBudget, TaskConfig, TaskRecord};
 use crate::store::{GraphDiff, diff_from, diff_since};
@@ -357,6 +357,28 @@ impl Engine {
         export(&self.inner.graph, writer, format, task_id)
     }
 
+    /// The claims that take a side on the hypothesis of a task and on which sources contradict each
+    /// other, the surest first. Reports and the evidence page show these.
+    ///
+    /// ```
+    /// use lyra_core::{Engine, EngineConfig, TaskConfig};
+    /// let folder = tempfile::tempdir()?;
+    /// let engine = Engine::open(EngineConfig::new(folder.path().join("evidence.db")))?;
+    /// let task = engine.create_task("Night work shortens sleep", TaskConfig::default())?;
+    /// assert!(engine.contradictions(&task.id)?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TaskNotFound` for an unknown task.
+    pub fn contradictions(&self, task_id: &str) -> Result<Vec<Contradiction>> {
+        self.inner.graph.read(|r| {
+            r.task(task_id)?;
+            r.contradictions(task_id)
+        })
+    }
+
     /// The content of the evidence page of a task, in about `max_bytes` of JSON. For a larger task,
     /// the claims with the most passages for or against them are kept; `left_out` counts the rest.
     ///
@@ -431,7 +453,7 @@ impl Engine {
     }
 
     /// Re-checks the whole graph and names every row that fails.
-    pub fn verify(&self) -> Result<VerifyReport> {
+    pub fn verify(&self) -> Result<IntegrityReport> {
         verify(self.inner.graph.database())
     }
 

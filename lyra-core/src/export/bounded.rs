@@ -204,6 +204,7 @@ mod tests {
             text: format!("Claim {at}."),
             stance: None,
             stance_confidence: None,
+            contradiction_confidence: None,
             supports: at,
             refutes: 0,
             neutral: 0,

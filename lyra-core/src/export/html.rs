@@ -58,6 +58,8 @@ pub struct PageClaim {
     pub stance: Option<String>,
     /// Confidence of the judge of the stance.
     pub stance_confidence: Option<f64>,
+    /// If sources contradict each other on it: the confidence of the less sure side.
+    pub contradiction_confidence: Option<f64>,
     /// Passages for it.
     pub supports: usize,
     /// Passages against it.
@@ -191,6 +193,11 @@ pub(crate) fn data(reader: &Reader<'_>, task_id: &str) -> Result<EvidencePage> {
     let mut claims = claims(part)?;
     let evidence = evidence(part, &claims, &places)?;
     weigh(&mut claims, &evidence);
+    for found in reader.contradictions(task_id)? {
+        if let Some(claim) = claims.iter_mut().find(|claim| claim.id == found.claim_id) {
+            claim.contradiction_confidence = Some(found.confidence);
+        }
+    }
     Ok(EvidencePage {
         hypothesis: reader.task(task_id)?.hypothesis,
         task_id: task_id.to_owned(),
@@ -235,6 +242,7 @@ fn claims(part: &Part<'_>) -> Result<Vec<PageClaim>> {
                 text: row.get(1)?,
                 stance: row.get(2)?,
                 stance_confidence: row.get(3)?,
+                contradiction_confidence: None,
                 supports: 0,
                 refutes: 0,
                 neutral: 0,

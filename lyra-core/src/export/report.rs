@@ -10,13 +10,16 @@ use crate::error::{Error, Result};
 use crate::security::display::is_harmful;
 use crate::security::injection;
 use crate::store::confidence::{POSSIBLE_BELOW, claim_confidence};
-use crate::store::graph::{ClaimStance, ExportReport, Part};
+use crate::store::graph::{ClaimStance, Contradiction, ExportReport, Part};
 use crate::store::model::Relation;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 /// Maximum number of characters shown of an address that is not a link.
 const LONGEST: usize = 200;
+
+/// Maximum number of contradictions at the top of a report.
+const CONTRADICTIONS: usize = 10;
 
 struct ReportClaim {
     id: String,
@@ -89,6 +92,8 @@ pub(super) fn write(part: &Part<'_>, writer: &mut impl Write) -> Result<ExportRe
         if !makers.is_empty() {
             text.push_str(&format!("{}\n\n", line(&makers.join(" "))));
         }
+        let found = part.reader.contradictions(&task_id)?;
+        push_contradictions(&mut text, found, &claims, &evidence, &mut numbers);
         for (stance, heading) in STANCES {
             let of_stance: Vec<&ReportClaim> =
                 claims.iter().filter(|c| c.stance == stance).collect();
@@ -222,37 +227,80 @@ fn push_claim(
     };
     text.push_str(&format!("`{}`{possible}: {ratio}.\n\n", claim.id));
     for e in evidence {
-        let confidence = e
-            .confidence
-            .map_or_else(|| "confidence not stated".to_owned(), |c| format!("{c:.2}"));
-        let what = match e.relation {
-            Relation::Origin => "Stated".to_owned(),
-            Relation::Supports => format!("For ({confidence})"),
-            _ => format!("Against ({confidence})"),
+        text.push_str(&format!("- {}\n", edge_line(e, numbers)));
+    }
+    text.push('\n');
+}
+
+/// `For (0.91): “the quote” [1] edge_…`
+fn edge_line(e: &QuotedEdge, numbers: &mut Numbers) -> String {
+    let confidence = e
+        .confidence
+        .map_or_else(|| "confidence not stated".to_owned(), |c| format!("{c:.2}"));
+    let what = match e.relation {
+        Relation::Origin => "Stated".to_owned(),
+        Relation::Supports => format!("For ({confidence})"),
+        _ => format!("Against ({confidence})"),
+    };
+    let place = e.source.map(|at| numbers.of(at)).map_or_else(
+        || "no source".to_owned(),
+        |number| format!("[\\[{number}\\]](#source-{number})"),
+    );
+    let retracted = if e.is_retracted {
+        ", **retracted**"
+    } else {
+        ""
+    };
+    let human = if e.by_human {
+        ", corrected by a human"
+    } else {
+        ""
+    };
+    let id = match e.relation {
+        Relation::Origin => String::new(),
+        _ => format!(" `{}`", e.edge_id),
+    };
+    format!(
+        "{what}: “{}”{} {place}{retracted}{human}{id}",
+        line(&e.quote),
+        suspicion(&e.quote)
+    )
+}
+
+/// The surest contradictions, each with a passage of both sides.
+fn push_contradictions(
+    text: &mut String,
+    found: Vec<Contradiction>,
+    claims: &[ReportClaim],
+    evidence: &HashMap<String, Vec<QuotedEdge>>,
+    numbers: &mut Numbers,
+) {
+    if found.is_empty() {
+        return;
+    }
+    let shown = found.len().min(CONTRADICTIONS);
+    text.push_str(&format!(
+        "## Where sources contradict each other ({shown} of {})\n\n",
+        found.len()
+    ));
+    for one in found.into_iter().take(shown) {
+        let Some(claim) = claims.iter().find(|claim| claim.id == one.claim_id) else {
+            continue;
         };
-        let place = e.source.map(|at| numbers.of(at)).map_or_else(
-            || "no source".to_owned(),
-            |number| format!("[\\[{number}\\]](#source-{number})"),
-        );
-        let retracted = if e.is_retracted {
-            ", **retracted**"
-        } else {
-            ""
-        };
-        let human = if e.by_human {
-            ", corrected by a human"
-        } else {
-            ""
-        };
-        let id = match e.relation {
-            Relation::Origin => String::new(),
-            _ => format!(" `{}`", e.edge_id),
+        let possible = match one.confidence < POSSIBLE_BELOW {
+            true => " (possible)",
+            false => "",
         };
         text.push_str(&format!(
-            "- {what}: “{}”{} {place}{retracted}{human}{id}\n",
-            line(&e.quote),
-            suspicion(&e.quote)
+            "- {} `{}`{possible}\n",
+            line(&claim.text),
+            claim.id
         ));
+        let edges = evidence.get(&claim.id).into_iter().flatten();
+        let sides = [one.supporting_edge_id, one.refuting_edge_id];
+        for e in edges.filter(|e| sides.contains(&e.edge_id)) {
+            text.push_str(&format!("  - {}\n", edge_line(e, numbers)));
+        }
     }
     text.push('\n');
 }

@@ -414,6 +414,26 @@ fn a_report_says_what_is_meant_for_a_model_and_what_is_not_judged_yet() {
 }
 
 #[test]
+fn a_report_begins_with_the_contradictions() {
+    let (_folder, graph) = graph();
+    let more = [
+        r#"{"type":"hypothesis_stance","claim_id":"c1","task_id":"task_00000001","relation":"supports","confidence":0.9,"judge_id":"judge"}"#,
+        r#"{"type":"edge","id":"e5","source_type":"fragment","source_id":"f3","target_type":"claim","target_id":"c1","relation":"supports","nli_edge_confidence":0.6,"judge_id":"judge"}"#,
+    ];
+    let now = graph.clock().now();
+    crate::store::graph::import_jsonl(graph.database(), &now, more.join("\n").as_bytes()).unwrap();
+    let (report, _) = exported(&graph, "markdown", Some("task_00000001"));
+    let at = |text: &str| {
+        report
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {report}"))
+    };
+    let heading = at("## Where sources contradict each other (1 of 1)");
+    assert!(heading < at("`c1` (possible)\n  - For (0.60): “It does.”"));
+    assert!(at("  - Against (0.80): “It does not.”") < at("## Claims that support the hypothesis"));
+}
+
+#[test]
 fn provenance_leads_from_claims_to_pages() {
     let (_folder, graph) = graph();
     let (prov, _) = exported(&graph, "prov", None);

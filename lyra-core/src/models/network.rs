@@ -65,9 +65,9 @@ pub(super) use words::read;
 
 #[cfg(feature = "neural-judge")]
 mod words {
-    use super::super::static_embedder::word_pieces;
     use super::PairReading;
     use crate::error::{Error, Result};
+    use crate::store::text::word_vectors::word_pieces;
     use lyra_judge::Network;
 
     /// The divisor of the stance scores before they become probabilities, fitted on held-out pairs.

@@ -118,7 +118,7 @@ pub(super) fn failures() -> Vec<(&'static str, &'static str, &'static str, Value
             "calibration_rollback",
             "CALIBRATION_ERROR",
             "nothing to roll back",
-            json!({"source": "lyra-minilm-judge-v5", "reason": "a test"}),
+            json!({"source": "lyra-minilm-judge-v6", "reason": "a test"}),
         ),
         (
             "calibration_metrics",

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Stored with every verdict.
-pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v5";
+pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v6";
 
 /// The classes, in the order of the network's scores.
 const CLASSES: [Relation; 3] = [Relation::Supports, Relation::Refutes, Relation::Neutral];

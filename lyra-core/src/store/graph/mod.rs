@@ -19,6 +19,7 @@ mod blocked_evidence;
 mod calibration;
 mod citable;
 mod claims;
+mod contradictions;
 mod documents;
 mod domain_rules;
 mod embeddings;
@@ -48,6 +49,7 @@ pub use auth_queue::AuthItem;
 pub(crate) use auth_queue::{AuthScope, NewAuthItem, WaitingPage};
 pub use calibration::{CalibrationEvaluation, CalibrationFit, CalibrationStats, RollbackReport};
 pub(crate) use citable::CitableSource;
+pub use contradictions::Contradiction;
 pub use documents::StoredFragment;
 pub use domain_rules::{DomainPattern, DomainRules};
 pub use embeddings::{MissingVector, decode_vector, encode_vector};
@@ -81,6 +83,6 @@ pub use status::{QueueItem, RecentError, RecordedCall, SearchCounts, SearchDetai
 pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};
 pub(crate) use verdicts::{Pair, RETIRED_JUDGES, StoredVerdict};
 pub(crate) use verify::verify;
-pub use verify::{VerifyReport, Violation};
+pub use verify::{IntegrityReport, Violation};
 
 pub use crate::store::database::Interrupter;

@@ -41,13 +41,14 @@ pub mod targets;
 pub(crate) mod testing;
 mod tokens;
 pub mod url;
+pub(crate) mod word_vectors;
 
 pub use details::{details, points_back};
 pub use headings::missing_headings;
 pub use measures::without_measures;
 pub use questions::{is_question, only_asks};
 pub(crate) use spellings::{number_in_words, number_of_one, number_of_two, other_spellings};
-pub(crate) use subject::names_subject;
+pub(crate) use subject::{names_subject, subject_and_outcome};
 pub use tokens::{
     Token, TokenKind, TokenMode, for_each_token, is_cjk, is_hiragana, is_stop_word, ranking_terms,
     tokenize,

@@ -1,13 +1,13 @@
-//! Finds the subject of a hypothesis.
+//! Finds the subject of a hypothesis, and what it asserts of it.
 
-use super::{is_cjk, ranking_terms};
+use super::{is_cjk, is_stop_word, ranking_terms};
 use std::collections::HashSet;
 
 /// Maximum number of terms in the subject of a hypothesis.
 const LONGEST_SUBJECT: usize = 4;
 
-/// Whether the text names the subject of a hypothesis. The subject is the text before the first word
-/// that may be its verb.
+/// Whether the text names the subject of a hypothesis: the words before its verb, at most
+/// [`LONGEST_SUBJECT`].
 pub(crate) fn names_subject(hypothesis: &str, told: &str) -> bool {
     if hypothesis.chars().any(is_cjk) {
         return true;
@@ -24,6 +24,28 @@ pub(crate) fn names_subject(hypothesis: &str, told: &str) -> bool {
     }
     let told: HashSet<String> = ranking_terms(told).into_iter().collect();
     subject.is_empty() || subject.iter().any(|term| told.contains(term))
+}
+
+/// The content words before the first word that may be the verb of a hypothesis, and those after it;
+/// none if there is no such word.
+pub(crate) fn subject_and_outcome(hypothesis: &str) -> (Vec<&str>, Vec<&str>) {
+    let words: Vec<&str> = hypothesis.split_whitespace().collect();
+    match (1..words.len()).find(|place| may_be_verb(&words, *place)) {
+        Some(verb) => (content(&words[..verb]), content(&words[verb + 1..])),
+        None => (Vec::new(), Vec::new()),
+    }
+}
+
+fn content<'w>(words: &[&'w str]) -> Vec<&'w str> {
+    let is_content = |word: &&str| {
+        let lower = word.to_lowercase();
+        !lower.is_empty() && !is_stop_word(&lower) && !PLAIN_VERBS.contains(&lower.as_str())
+    };
+    words
+        .iter()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(is_content)
+        .collect()
 }
 
 /// Base forms of verbs that occur in hypotheses.
@@ -54,6 +76,31 @@ fn may_be_verb(words: &[&str], place: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subject_precedes_the_verb_and_an_outcome_follows_it() {
+        for (hypothesis, subject, outcome) in [
+            (
+                "Statins reduce all-cause mortality.",
+                vec!["Statins"],
+                vec!["all-cause", "mortality"],
+            ),
+            (
+                "Use of tea can help to lower the risk of gout",
+                vec!["Use", "tea"],
+                vec!["risk", "gout"],
+            ),
+            ("Sleep matters", vec!["Sleep"], vec![]),
+            ("Adults with ADHD differ greatly", vec![], vec![]),
+            ("睡眠不足は肥満を招く", vec![], vec![]),
+        ] {
+            assert_eq!(
+                subject_and_outcome(hypothesis),
+                (subject, outcome),
+                "{hypothesis}"
+            );
+        }
+    }
 
     #[test]
     fn a_subject_ends_before_the_verb() {

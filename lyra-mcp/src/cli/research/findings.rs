@@ -84,6 +84,8 @@ pub(super) struct Contradiction {
     pub(super) refutes: i64,
     pub(super) pro: Option<Stated>,
     pub(super) con: Option<Stated>,
+    /// Of the less sure side.
+    pub(super) confidence: f64,
 }
 
 impl Contradiction {
@@ -281,30 +283,24 @@ impl Graph<'_> {
             .collect())
     }
 
-    /// The clearest disputes, by the certainty of both sides, each between different sources.
+    /// The surest contradictions between different sources.
     fn contradictions(&self) -> Result<Vec<Contradiction>> {
-        let sql = "SELECT v.claim_id, v.claim_text, v.support_count, v.refute_count,
-               (SELECT max(nli_edge_confidence) FROM edges
-                 WHERE target_id = v.claim_id AND relation = 'supports') AS surest_for,
-               (SELECT max(nli_edge_confidence) FROM edges
-                 WHERE target_id = v.claim_id AND relation = 'refutes') AS surest_against
-             FROM v_contradictions AS v
-             JOIN hypothesis_stances AS h ON h.claim_id = v.claim_id AND h.relation <> 'neutral'
-             WHERE v.task_id = :task
-             ORDER BY min(surest_for, surest_against) * h.confidence DESC, v.claim_id";
+        let sql = "SELECT claim_text, support_count, refute_count FROM v_contradictions WHERE claim_id = :claim";
         let mut chosen: Vec<Contradiction> = Vec::new();
-        for row in self.rows(sql, &[])? {
+        for clash in self.engine.contradictions(self.task_id)? {
             if chosen.len() == CONTRADICTIONS {
                 break;
             }
-            let claim_id = text(&row, "claim_id").unwrap_or_default();
+            let rows = self.rows(sql, &[("claim", &clash.claim_id)])?;
+            let Some(row) = rows.first() else { continue };
             let found = Contradiction {
-                pro: self.strongest(&claim_id, "supports")?,
-                con: self.strongest(&claim_id, "refutes")?,
-                claim: text(&row, "claim_text").unwrap_or_default(),
-                supports: number(&row, "support_count"),
-                refutes: number(&row, "refute_count"),
-                claim_id,
+                pro: self.verdict(&clash.supporting_edge_id)?,
+                con: self.verdict(&clash.refuting_edge_id)?,
+                claim: text(row, "claim_text").unwrap_or_default(),
+                supports: number(row, "support_count"),
+                refutes: number(row, "refute_count"),
+                claim_id: clash.claim_id,
+                confidence: clash.confidence,
             };
             let is_new = !chosen.iter().any(|other| other.shares_words_with(&found));
             if is_new && found.is_between_sources() {
@@ -314,8 +310,8 @@ impl Graph<'_> {
         Ok(chosen)
     }
 
-    /// The most certain verdict on a claim, with the quoted words.
-    fn strongest(&self, claim_id: &str, relation: &str) -> Result<Option<Stated>> {
+    /// A verdict with its quoted words.
+    fn verdict(&self, edge_id: &str) -> Result<Option<Stated>> {
         let sql = format!(
             "SELECT coalesce(page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start),
                              f.text_content) AS words,
@@ -324,10 +320,9 @@ impl Graph<'_> {
              JOIN fragments AS f ON f.id = e.source_id
              JOIN pages AS p ON p.id = f.page_id
              LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE e.target_id = :claim AND e.relation = :relation
-             ORDER BY e.nli_edge_confidence DESC, e.id LIMIT 1"
+             WHERE e.id = :edge"
         );
-        let rows = self.rows(&sql, &[("claim", claim_id), ("relation", relation)])?;
+        let rows = self.rows(&sql, &[("edge", edge_id)])?;
         Ok(rows.first().map(stated))
     }
 

@@ -35,11 +35,11 @@ pub(super) struct Options {
         conflicts_with = "task"
     )]
     hypothesis: Option<String>,
-    /// Research what is no statement, such as a question, all the same
+    /// Accept a hypothesis that is not a statement, such as a question
     #[arg(long)]
     force: bool,
-    /// Words to search for; may be given several times [default: made of the hypothesis, for both
-    /// sides; of a task that goes on: what it has asked before]
+    /// Words to search for; may be given several times [default: derived from the hypothesis, for
+    /// both sides; for a continued task: its earlier targets]
     #[arg(long, value_name = "WORDS")]
     query: Vec<String>,
     /// An address or a DOI to read; may be given several times
@@ -48,16 +48,17 @@ pub(super) struct Options {
     /// Search for the other side of each query as well, with words such as "no effect"
     #[arg(long)]
     refute: bool,
-    /// Go on with this task: what it has asked is asked again, and finds what is new
+    /// Continue this task: its earlier targets are researched again, to find what is new
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Pages that the task may read in all [default: 200; of a task that goes on: as before]
+    /// Pages that the task may read in total [default: 200; for a continued task: as before]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_pages: Option<u32>,
-    /// Seconds that the task may work in all [default: 3600; of a task that goes on: as before]
+    /// Seconds that the task may work in total [default: 3600; for a continued task: as before]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=604_800))]
     max_seconds: Option<u32>,
-    /// Keep all that the run hears from outside in this new folder, so that `replay` can repeat it
+    /// Record everything that the run receives from outside in this new folder, so that `replay`
+    /// can repeat it
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     #[command(flatten)]

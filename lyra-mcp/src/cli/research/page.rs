@@ -15,10 +15,10 @@ const BEGINNING: u64 = 4096;
 
 #[derive(Args, Debug)]
 pub(in crate::cli) struct PageOptions {
-    /// Where the evidence page goes, an HTML file [default: beside the database]
+    /// The file of the evidence page, in HTML [default: beside the database]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
-    /// Write no evidence page
+    /// Do not write an evidence page
     #[arg(long, conflicts_with = "page")]
     no_page: bool,
 }

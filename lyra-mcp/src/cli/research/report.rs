@@ -111,9 +111,7 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
         .count();
     for (index, stated) in claims.iter().enumerate() {
         if index == sure {
-            out(&format!(
-                " Possible (confidence of the judge below {POSSIBLE_BELOW:.2}):"
-            ))?;
+            possible(out)?;
         }
         quoted(&shown(stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
@@ -123,6 +121,12 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
         ..=0 => Ok(()),
         hidden => out(&format!(" … and {hidden} more: view v_hypothesis_evidence")),
     }
+}
+
+fn possible(out: &mut Print<'_>) -> Result<()> {
+    out(&format!(
+        " Possible (confidence of the judge below {POSSIBLE_BELOW:.2}):"
+    ))
 }
 
 /// A confidence, rounded so that it stays on the same side of [`POSSIBLE_BELOW`].
@@ -192,12 +196,17 @@ fn contradictions(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     if shown.is_empty() {
         return out(match findings.counts.contradicted {
             0 => " none found",
-            _ => " none between sources on a claim that takes a side; see view v_contradictions",
+            _ => " none between sources that take different sides; see view v_contradictions",
         });
     }
+    let sure = shown.iter().take_while(|c| c.confidence >= POSSIBLE_BELOW);
+    let sure = sure.count();
     for (index, contradiction) in shown.iter().enumerate() {
         if index > 0 {
             out("")?;
+        }
+        if index == sure {
+            possible(out)?;
         }
         contradiction_of(index + 1, contradiction, out)?;
     }

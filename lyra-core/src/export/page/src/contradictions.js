@@ -4,9 +4,9 @@
 const SIDE = 2;
 
 function startContradictions() {
-  const contested = rankedClaims("contested", (claim) => claim.supports > 0 && claim.refutes > 0);
+  const contested = contradictedClaims();
   const host = byId("contradictions-body");
-  host.append(el("p", { class: "small" }, `${count(contested.length, "claim")} with passages on both sides.`));
+  host.append(el("p", { class: "small" }, `${count(contested.length, "claim")} that take${contested.length === 1 ? "s" : ""} a side, with passages for and against.`));
   const list = new Paged(host, { size: 5, label: "contradictions", draw: contradiction });
   list.list.setAttribute("aria-label", "Contradictions");
   list.show(contested);
@@ -15,7 +15,9 @@ function startContradictions() {
 function contradiction(at) {
   const claim = data.claims[at];
   const title = el("h3", {}, foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" }));
-  const facts = el("div", { class: "facts" }, stanceBadge(claim), balance(claim));
+  const confidence = claim.contradiction_confidence;
+  const possible = confidence < POSSIBLE_BELOW ? el("span", { class: "small" }, `Possible: confidence ${twoDigits(confidence)}`) : null;
+  const facts = el("div", { class: "facts" }, possible, stanceBadge(claim), balance(claim));
   return el("li", { class: "contradiction" }, el("article", {}, title, facts, sides(at, SIDE)));
 }
 

@@ -44,6 +44,15 @@ function evidenceOf(claim, relation) {
     .sort((a, b) => (data.evidence[b].confidence ?? -1) - (data.evidence[a].confidence ?? -1) || a - b);
 }
 
+/** Places of the claims on which sources contradict each other, the surest first. */
+function contradictedClaims() {
+  const certainty = (at) => data.claims[at].contradiction_confidence ?? null;
+  return data.claims
+    .map((claim, at) => at)
+    .filter((at) => certainty(at) !== null)
+    .sort((a, b) => certainty(b) - certainty(a) || a - b);
+}
+
 /** What ranks a claim: bigger comes first. */
 const RANKS = {
   cautious: (claim) => claim.mean - claim.sd,

@@ -25,6 +25,9 @@ pub struct CandidatePair {
     pub premise: String,
     /// The statement to judge: the claim, or the hypothesis.
     pub statement: String,
+    /// The hypothesis of the task, if the statement is a claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypothesis: Option<String>,
     /// Title and heading above the premise, if they contain what the premise omits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
@@ -74,9 +77,12 @@ impl CandidatePair {
         }
     }
 
-    pub(super) fn asked(&self) -> Asked {
+    pub(super) fn asked(&self) -> Asked<'_> {
         match self.fragment_id {
-            Some(_) => Asked::Claim,
+            Some(_) => match &self.hypothesis {
+                Some(hypothesis) => Asked::Claim(hypothesis),
+                None => Asked::Sentence,
+            },
             None => Asked::Hypothesis {
                 names_subject: self.names_subject.unwrap_or(true),
             },

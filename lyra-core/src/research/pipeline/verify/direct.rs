@@ -9,7 +9,8 @@
 use crate::ports::{StancePair, Verdict};
 use crate::store::model::Relation;
 use crate::store::text::segment::slice_chars;
-use crate::store::text::{is_cjk, ranking_terms};
+use crate::store::text::word_vectors::nearness;
+use crate::store::text::{is_cjk, ranking_terms, subject_and_outcome};
 use std::collections::HashSet;
 
 /// A logistic regression of whether a side is right, fitted on sets of documents that the network
@@ -25,6 +26,14 @@ const WORDS_IN_FULL: f64 = 0.5;
 /// many other causes: of 15 such sides in four folders, read by hand, none was right. Within a set
 /// of documents on one subject, where other words name it, 9 of 30 were right.
 const OTHER_SUBJECT: f64 = 1.8;
+/// The largest deduction, in log odds, for a side on a hypothesis if the sentence does not come near
+/// to the words of the hypothesis's outcome, and for a side on a claim if the claim or the passage
+/// does not come near to those of its subject or of its outcome. In six folders that were collected
+/// for a cause, read by hand, 16 of 84 sides on hypotheses were right without it, and 15 of 63 are
+/// with it; of the passages that refute a claim, 13 of 82 were right, and 11 of 29 are.
+const OTHER_QUESTION: f64 = 4.0;
+/// The nearness from which words count as named. Below it the deduction grows in proportion.
+const NAMED_FROM: f64 = 0.35;
 /// The deduction for a side against a hypothesis, in log odds. Half of the hypotheses of the sets
 /// above are refuted by their documents, and fewer of those that people ask about. On the sets
 /// alone it would be 0.3.
@@ -91,14 +100,16 @@ impl Side {
 
 /// The kind of statement that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum Asked<'a> {
     /// The hypothesis of a task, judged against a claim in a passage.
     Hypothesis {
         /// Whether the passage names the subject of the hypothesis.
         names_subject: bool,
     },
-    /// A sentence of a source or of a draft.
-    Claim,
+    /// A claim that was extracted for this hypothesis.
+    Claim(&'a str),
+    /// A sentence of a draft.
+    Sentence,
 }
 
 /// The share of the statement's words that occur in the text, 1 from [`WORDS_IN_FULL`] on.
@@ -121,6 +132,35 @@ fn words_named(statement: &str, told: &str) -> f64 {
     (shared as f64 / sought.len() as f64 / WORDS_IN_FULL).min(1.0)
 }
 
+/// The deduction for a side, in log odds, for what is judged and for what it does not name. `part`
+/// is the deciding part of the premise.
+fn deduction(asked: Asked<'_>, side: Relation, pair: &StancePair, part: &str) -> f64 {
+    match asked {
+        Asked::Sentence => 0.0,
+        Asked::Claim(hypothesis) => {
+            let (subject, outcome) = subject_and_outcome(hypothesis);
+            let texts = [&pair.hypothesis, part];
+            let parts = texts.map(|text| unnamed(&subject, text).max(unnamed(&outcome, text)));
+            OTHER_QUESTION * parts[0].max(parts[1])
+        }
+        Asked::Hypothesis { names_subject } => {
+            let (_, outcome) = subject_and_outcome(&pair.hypothesis);
+            let other_subject = if names_subject { 0.0 } else { OTHER_SUBJECT };
+            let against = if side == Relation::Refutes {
+                AGAINST
+            } else {
+                0.0
+            };
+            other_subject + OTHER_QUESTION * unnamed(&outcome, part) + against
+        }
+    }
+}
+
+/// How far a sentence is from naming some words: 0 if it names them, at most 1.
+fn unnamed(words: &[&str], sentence: &str) -> f64 {
+    (1.0 - nearness(words, sentence).unwrap_or(1.0) / NAMED_FROM).max(0.0)
+}
+
 fn chance(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
@@ -131,7 +171,7 @@ fn log_odds(chance: f64) -> f64 {
 }
 
 /// The verdict with the confidence that a reader may have in it, or neutral if that is too low.
-pub(super) fn weighed(verdict: Verdict, pair: &StancePair, asked: Asked) -> Verdict {
+pub(super) fn weighed(verdict: Verdict, pair: &StancePair, asked: Asked<'_>) -> Verdict {
     let (Some(_), Some(chances)) = (verdict.relevance, verdict.probabilities) else {
         return verdict;
     };
@@ -141,14 +181,7 @@ pub(super) fn weighed(verdict: Verdict, pair: &StancePair, asked: Asked) -> Verd
     let context = pair.context.as_deref().unwrap_or_default();
     let told = format!("{context} {part}");
     let mut side = Side::of(chances, verdict.relevance, &pair.hypothesis, &told);
-    if let Asked::Hypothesis { names_subject } = asked {
-        let other_subject = if names_subject { 0.0 } else { OTHER_SUBJECT };
-        let against = match side.relation {
-            Relation::Refutes => AGAINST,
-            _ => 0.0,
-        };
-        side.sure = chance(log_odds(side.sure) - other_subject - against);
-    }
+    side.sure = chance(log_odds(side.sure) - deduction(asked, side.relation, pair, part));
     let (relation, confidence) = match side.is_taken() {
         true => (side.relation, side.sure),
         false => (Relation::Neutral, 1.0 - side.sure),
@@ -179,7 +212,7 @@ mod tests {
             relevance: Some(relevance),
             ..Verdict::new(Relation::Supports, side)
         };
-        weighed(verdict, &pair, Asked::Claim)
+        weighed(verdict, &pair, Asked::Sentence)
     }
 
     const SAME: &str = "Without the global interpreter lock, Python programs are slower.";
@@ -218,7 +251,7 @@ mod tests {
             quote: Some(0..14),
             ..verdict
         };
-        let decided = |verdict| weighed(verdict, &pair, Asked::Claim).confidence;
+        let decided = |verdict| weighed(verdict, &pair, Asked::Sentence).confidence;
         assert!(decided(verdict) > decided(other));
     }
 
@@ -234,7 +267,46 @@ mod tests {
     fn a_judge_that_tells_no_relevance_is_taken_at_its_word() {
         let pair = StancePair::new("Lamps are red.", "Tea helps sleep");
         let verdict = Verdict::new(Relation::Refutes, 0.9);
-        assert_eq!(weighed(verdict.clone(), &pair, Asked::Claim), verdict);
+        assert_eq!(weighed(verdict.clone(), &pair, Asked::Sentence), verdict);
+    }
+
+    /// The confidence in a clear side on this statement.
+    fn sure(premise: &str, statement: &str, asked: Asked<'_>) -> f64 {
+        let verdict = Verdict {
+            probabilities: Some([0.9, 0.02, 0.08]),
+            relevance: Some(0.9),
+            ..Verdict::new(Relation::Supports, 0.9)
+        };
+        let verdict = weighed(verdict, &StancePair::new(premise, statement), asked);
+        match verdict.relation {
+            Relation::Neutral => 1.0 - verdict.confidence,
+            _ => verdict.confidence,
+        }
+    }
+
+    #[test]
+    fn another_outcome_of_the_same_cause_counts_less_for_a_hypothesis() {
+        let hypothesis = "Vitamin D supplements improve muscle strength";
+        let asked = Asked::Hypothesis {
+            names_subject: true,
+        };
+        let of = |premise: &str| sure(premise, hypothesis, asked);
+        let named = of("Vitamin D supplements improved the strength of muscles.");
+        let other = of("Vitamin D supplements improved serum parathyroid hormone.");
+        assert!(named > other, "{named} {other}");
+    }
+
+    #[test]
+    fn a_claim_or_a_passage_on_another_question_is_no_evidence() {
+        let hypothesis = "Zinc prevents pneumonia";
+        let of = |premise: &str, claim: &str| sure(premise, claim, Asked::Claim(hypothesis));
+        let claim = "Zinc reduced the incidence of pneumonia.";
+        let premise = "Zinc lowered how often pneumonia occurred.";
+        let both = of(premise, claim);
+        assert!(both > of(premise, "The groups did not differ in age."));
+        assert!(both > of("Zinc lowered serum iron in adults.", claim));
+        let draft = sure(premise, claim, Asked::Sentence);
+        assert!((both - draft).abs() < 1e-9);
     }
 
     #[test]

@@ -13,10 +13,10 @@ pub(super) const BATCH: usize = 8;
 
 /// The judge's verdicts, with the confidence that a reader may have in them, or neutral if that is
 /// too low. Premises that consist of questions only are not judged.
-pub(super) async fn judged_by(
+pub(super) async fn judged_by<'a>(
     judge: &dyn StanceJudge,
     pairs: &[StancePair],
-    asked: impl Fn(usize) -> Asked,
+    asked: impl Fn(usize) -> Asked<'a>,
 ) -> Result<Vec<Verdict>> {
     let says: Vec<usize> = (0..pairs.len())
         .filter(|at| !only_asks(&pairs[*at].premise))

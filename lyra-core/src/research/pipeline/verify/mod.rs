@@ -53,6 +53,7 @@ impl Pipeline {
             stances: self.judge_stances(task_id).await?,
             ..VerifyReport::default()
         };
+        let hypothesis = self.graph.read(|r| r.task(task_id))?.hypothesis;
         let subjects = self.graph.read(|r| subjects(r, task_id))?;
         let members = self.graph.read(|r| r.task_fragments(task_id))?;
         let rules = self.graph.read(|r| r.domain_rules())?;
@@ -74,7 +75,7 @@ impl Pipeline {
         for batch in worth.chunks(BATCH) {
             let questions = self.graph.read(|r| self.questions(r, batch, &members))?;
             let pairs: Vec<StancePair> = questions.iter().map(|q| q.pair.clone()).collect();
-            let verdicts = self.judged(&pairs, |_| Asked::Claim).await?;
+            let verdicts = self.judged(&pairs, |_| Asked::Claim(&hypothesis)).await?;
             let verdicts = verdicts.into_iter().zip(&questions);
             let verdicts: Vec<Verdict> = verdicts.map(|(v, question)| question.held(v)).collect();
             report.pairs_judged += pairs.len();
@@ -108,10 +109,10 @@ impl Pipeline {
     }
 
     /// Calls [`judged_by`] with the current judge.
-    pub(crate) async fn judged(
+    pub(crate) async fn judged<'a>(
         &self,
         pairs: &[StancePair],
-        asked: impl Fn(usize) -> Asked,
+        asked: impl Fn(usize) -> Asked<'a>,
     ) -> Result<Vec<Verdict>> {
         judged_by(self.judge.as_ref(), pairs, asked).await
     }

@@ -240,7 +240,10 @@ impl CandidatePairs {
             .judge
             .judge_id()
             .clone_into(&mut pair.judge_id);
-        pair.calibration = self.calibration.filter(|_| pair.fragment_id.is_some());
+        if pair.fragment_id.is_some() {
+            pair.calibration = self.calibration;
+            pair.hypothesis = Some(self.hypothesis.clone());
+        }
         pair
     }
 }

@@ -7,21 +7,11 @@
 //! but no text is near its translation. Text that the table does not cover at all (Thai, Amharic, a
 //! row of emoji) gets a vector from its words and pairs of characters.
 
-mod table;
-mod wordpiece;
-
 use crate::error::Result;
 use crate::ports::{Embedder, EmbedderInfo, TextRole};
+use crate::store::text::word_vectors::{EmbeddingTable, Terms, builtin, terms};
 use std::collections::HashMap;
-use std::sync::LazyLock;
-use table::EmbeddingTable;
 use unicode_normalization::UnicodeNormalization;
-use wordpiece::{Terms, terms};
-
-/// The built-in table.
-static BUILTIN: LazyLock<Result<EmbeddingTable, String>> = LazyLock::new(|| {
-    EmbeddingTable::parse(include_bytes!("../../../models/static-minilm-256.lyt"))
-});
 
 /// Stored with every vector of the built-in table.
 pub const MODEL_ID: &str = "lyra-static-minilm-256-v1";
@@ -82,19 +72,6 @@ impl StaticEmbedder {
         }
         total
     }
-}
-
-/// The rows of a text's pieces in the built-in table, in order; `None` for a word that the pieces
-/// do not cover. Chinese, Japanese and Korean characters have no pieces. Returns at most 512.
-#[cfg(feature = "neural-judge")]
-pub(super) fn word_pieces(text: &str) -> Result<Vec<Option<u32>>> {
-    Ok(terms(text, builtin()?).pieces)
-}
-
-fn builtin() -> Result<&'static EmbeddingTable> {
-    BUILTIN
-        .as_ref()
-        .map_err(|e| crate::Error::internal(format!("the built-in embedding table: {e}")))
 }
 
 /// The features of a text that the table does not cover: words, pairs of characters, and the
@@ -169,7 +146,7 @@ mod tests {
     /// The expected vectors were written by the reference encoder in scripts/static_table.
     #[test]
     fn agrees_with_the_reference_encoder() {
-        let text = include_str!("../../../../scripts/static_table/reference.json");
+        let text = include_str!("../../../scripts/static_table/reference.json");
         let reference: Value = serde_json::from_str(text).unwrap();
         let cases = reference
             .as_array()

@@ -14,16 +14,16 @@ const MAX_CJK: usize = 2048;
 
 /// The terms of a text.
 #[derive(Debug, Default)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// Rows of the table; `None` for a word that its pieces do not cover.
-    pub(super) pieces: Vec<Option<u32>>,
+    pub(crate) pieces: Vec<Option<u32>>,
     /// Characters and pairs to be hashed.
-    pub(super) hashed: Vec<(String, Weight)>,
+    pub(crate) hashed: Vec<(String, Weight)>,
 }
 
 /// The weight of a hashed term, by its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Weight {
+pub(crate) enum Weight {
     /// A pair without hiragana.
     Pair,
     /// A pair with one hiragana.
@@ -37,7 +37,7 @@ pub(super) enum Weight {
 }
 
 impl Weight {
-    pub(super) fn value(self) -> f32 {
+    pub(crate) fn value(self) -> f32 {
         match self {
             Self::Pair => 1.0,
             Self::MixedPair => 0.2,
@@ -48,7 +48,7 @@ impl Weight {
 }
 
 /// Splits a text into terms.
-pub(super) fn terms(text: &str, table: &EmbeddingTable) -> Terms {
+pub(crate) fn terms(text: &str, table: &EmbeddingTable) -> Terms {
     let mut cutter = Cutter {
         table,
         known: Terms::default(),

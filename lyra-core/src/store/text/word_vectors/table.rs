@@ -11,7 +11,7 @@ const HEADER: usize = 32;
 
 /// A parsed table; the rows are not copied.
 #[derive(Debug)]
-pub(super) struct EmbeddingTable {
+pub(crate) struct EmbeddingTable {
     rows_by_piece: HashMap<&'static str, u32>,
     scales: Vec<f32>,
     rows: &'static [i8],
@@ -21,7 +21,7 @@ pub(super) struct EmbeddingTable {
 }
 
 impl EmbeddingTable {
-    pub(super) fn parse(data: &'static [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(data: &'static [u8]) -> Result<Self, String> {
         let number = |at: usize| -> Result<usize, String> {
             let bytes = data
                 .get(at..at + 4)
@@ -66,20 +66,20 @@ impl EmbeddingTable {
         })
     }
 
-    pub(super) fn row_of(&self, piece: &str) -> Option<u32> {
+    pub(crate) fn row_of(&self, piece: &str) -> Option<u32> {
         self.rows_by_piece.get(piece).copied()
     }
 
-    pub(super) fn dimension(&self) -> usize {
+    pub(crate) fn dimension(&self) -> usize {
         self.dimension
     }
 
-    pub(super) fn cjk_unit(&self) -> f32 {
+    pub(crate) fn cjk_unit(&self) -> f32 {
         self.cjk_unit
     }
 
     /// The weight of a term that occurs `count` times.
-    pub(super) fn tf_weight(&self, count: u32) -> f32 {
+    pub(crate) fn tf_weight(&self, count: u32) -> f32 {
         #[allow(clippy::cast_precision_loss, reason = "a count within one text")]
         let count = count as f32;
         if count == 1.0 {
@@ -89,7 +89,7 @@ impl EmbeddingTable {
         }
     }
 
-    pub(super) fn add_row(&self, total: &mut [f32], row: u32, weight: f32) {
+    pub(crate) fn add_row(&self, total: &mut [f32], row: u32, weight: f32) {
         let row = row as usize;
         let factor = self.scales[row] * weight;
         let values = &self.rows[row * self.dimension..(row + 1) * self.dimension];

@@ -1,0 +1,105 @@
+//! The claims on which sources contradict each other, as reports show them.
+
+use super::Reader;
+use crate::error::Result;
+use crate::store::database::Statements;
+use serde::Serialize;
+
+/// A claim that takes a side on the hypothesis, supported by one passage and refuted by another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Contradiction {
+    /// The claim.
+    pub claim_id: String,
+    /// The confidence of the less sure of the two verdicts.
+    pub confidence: f64,
+    /// The surest verdict for the claim.
+    pub supporting_edge_id: String,
+    /// The surest verdict against it.
+    pub refuting_edge_id: String,
+}
+
+impl Reader<'_> {
+    /// The contradictions of a task, the surest first. A verdict does not count if a claim from the
+    /// same passage takes a side on the hypothesis that it would exclude: a passage that supports
+    /// the hypothesis hardly refutes a claim that supports it, too.
+    pub(crate) fn contradictions(&self, task_id: &str) -> Result<Vec<Contradiction>> {
+        let sql = "WITH placed AS (
+               SELECT c.id AS claim_id, h.relation AS stance FROM claims c
+                 JOIN hypothesis_stances h ON h.claim_id = c.id AND h.task_id = c.task_id
+               WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND h.relation <> 'neutral'
+             ), passages AS (
+               SELECT o.source_id AS fragment_id, p.stance FROM placed p
+                 JOIN edges o ON o.target_id = p.claim_id AND o.relation = 'origin'
+             ), sides AS (
+               SELECT p.claim_id, e.relation, e.id AS edge_id, coalesce(e.nli_edge_confidence, 0) AS sure,
+                 row_number() OVER (PARTITION BY p.claim_id, e.relation
+                                    ORDER BY e.nli_edge_confidence DESC, e.id) AS place
+               FROM placed p
+                 JOIN edges e ON e.target_id = p.claim_id AND e.relation IN ('supports', 'refutes')
+               WHERE NOT EXISTS (SELECT 1 FROM passages s WHERE s.fragment_id = e.source_id
+                                   AND (s.stance = p.stance) = (e.relation = 'refutes'))
+             )
+             SELECT pro.claim_id, min(pro.sure, con.sure), pro.edge_id, con.edge_id
+             FROM sides pro JOIN sides con ON con.claim_id = pro.claim_id
+             WHERE pro.relation = 'supports' AND pro.place = 1 AND con.relation = 'refutes' AND con.place = 1
+             ORDER BY 2 DESC, 1";
+        self.db.all(sql, [task_id], |r| {
+            Ok(Contradiction {
+                claim_id: r.get(0)?,
+                confidence: r.get(1)?,
+                supporting_edge_id: r.get(2)?,
+                refuting_edge_id: r.get(3)?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::store::graph::EvidenceGraph;
+
+    /// Claim `c`, read in fragment `own`, supports the hypothesis; `pro` supports it and `con` refutes
+    /// it. `stance` is that of the claim read in `con`.
+    fn graph(stance: &str) -> (tempfile::TempDir, EvidenceGraph) {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = std::sync::Arc::new(crate::clock::ManualClock::new(1_700_000_000_000));
+        let graph = EvidenceGraph::open(&folder.path().join("a.db"), clock).unwrap();
+        let mut lines = vec![
+            r#"{"type":"task","id":"task_1","hypothesis":"Tea helps sleep","status":"exploring"}"#
+                .to_owned(),
+        ];
+        for id in ["own", "pro", "con"] {
+            lines.push(format!(r#"{{"type":"page","id":"p_{id}","url":"https://{id}.example/","domain":"{id}.example"}}"#));
+            lines.push(format!(r#"{{"type":"fragment","id":"{id}","page_id":"p_{id}","text_content":"Words of {id}."}}"#));
+        }
+        for (claim, fragment, stance) in [("c", "own", "supports"), ("other", "con", stance)] {
+            lines.push(format!(
+                r#"{{"type":"claim","id":"{claim}","task_id":"task_1","claim_text":"{claim}"}}"#
+            ));
+            lines.push(format!(r#"{{"type":"edge","id":"e_{claim}","source_type":"fragment","source_id":"{fragment}","target_type":"claim","target_id":"{claim}","relation":"origin"}}"#));
+            lines.push(format!(r#"{{"type":"hypothesis_stance","claim_id":"{claim}","task_id":"task_1","relation":"{stance}","confidence":0.9,"judge_id":"judge"}}"#));
+        }
+        for (fragment, relation, sure) in [("pro", "supports", 0.6), ("con", "refutes", 0.8)] {
+            lines.push(format!(r#"{{"type":"edge","id":"e_{fragment}","source_type":"fragment","source_id":"{fragment}","target_type":"claim","target_id":"c","relation":"{relation}","nli_edge_confidence":{sure},"judge_id":"judge"}}"#));
+        }
+        let now = graph.clock().now();
+        crate::store::graph::import_jsonl(graph.database(), &now, lines.join("\n").as_bytes())
+            .unwrap();
+        (folder, graph)
+    }
+
+    #[test]
+    fn a_passage_of_the_same_side_contradicts_nothing() {
+        for (stance, expected) in [("refutes", 1), ("neutral", 1), ("supports", 0)] {
+            let (_folder, graph) = graph(stance);
+            let found = graph.read(|r| r.contradictions("task_1")).unwrap();
+            assert_eq!(found.len(), expected, "{stance}");
+            for one in found {
+                assert_eq!((one.claim_id.as_str(), one.confidence), ("c", 0.6));
+                assert_eq!(one.supporting_edge_id, "e_pro");
+                assert_eq!(one.refuting_edge_id, "e_con");
+            }
+        }
+    }
+}
