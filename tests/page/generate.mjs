@@ -57,6 +57,7 @@ export function graph({ claims = 5000, sources = 1000, evidence = 60000, seed = 
     citations: Array.from({ length: 3 * sources }, () => [whole(sources), whole(sources)]).filter(([a, b]) => a !== b),
   };
   const weights = made.claims.map(() => [1, 1]);
+  const surest = made.claims.map(() => ({ supports: 0, refutes: 0 }));
   for (let i = 0; i < evidence; i += 1) {
     const claim = i < claims ? i : whole(claims);
     const relation = i < claims ? "origin" : pick([["neutral", 0.4], ["refutes", 0.32], ["supports", 0.28]]);
@@ -67,6 +68,7 @@ export function graph({ claims = 5000, sources = 1000, evidence = 60000, seed = 
     });
     if (relation === "origin") continue;
     made.claims[claim][relation] += 1;
+    if (relation !== "neutral") surest[claim][relation] = Math.max(surest[claim][relation], confidence);
     if (relation === "supports") weights[claim][0] += confidence;
     if (relation === "refutes") weights[claim][1] += confidence;
   }
@@ -75,6 +77,8 @@ export function graph({ claims = 5000, sources = 1000, evidence = 60000, seed = 
     claim.mean = a / (a + b);
     claim.sd = Math.sqrt((a * b) / ((a + b) ** 2 * (a + b + 1)));
     if (claim.stance) claim.stance_confidence = 0.5 + 0.5 * random();
+    const sure = Math.min(surest[i].supports, surest[i].refutes);
+    claim.contradiction_confidence = sure > 0 && (claim.stance ?? "neutral") !== "neutral" ? sure : null;
   });
   return made;
 }

@@ -319,12 +319,15 @@ describe("a reader", { skip: skip || (process.env.LYRA_PAGE ? "counts belong to 
     const sides = [of("supports"), possible("supports"), of("neutral"), of(null), of("refutes"), possible("refutes")];
     assert.deepEqual(numbersIn(await page.locator("#verdict ul").textContent()), sides);
     assert.deepEqual(numbersIn(await page.locator("#claims-supports h3 .small").textContent()), [of("supports")]);
-    const contested = data.claims.filter((claim) => claim.supports && claim.refutes);
+    const contested = data.claims.filter((claim) => claim.contradiction_confidence !== null);
     assert.deepEqual(numbersIn(await page.locator("#contradictions-body > p").textContent()), [contested.length]);
     const first = page.locator(".contradiction").first();
-    const most = Math.max(...contested.map((claim) => Math.min(claim.supports, claim.refutes)));
+    const surest = Math.max(...contested.map((claim) => claim.contradiction_confidence));
+    const id = decodeURIComponent((await first.locator(".claim-link").getAttribute("href")).slice(1));
+    const claim = data.claims.find((one) => one.id === id);
+    assert.equal(claim.contradiction_confidence, surest, "the surest comes first");
     const [supports, refutes] = (await first.locator("h4 .small").allTextContents()).map((text) => numbersIn(text)[0]);
-    assert.equal(Math.min(supports, refutes), most, "the most contested comes first");
+    assert.deepEqual([supports, refutes], [claim.supports, claim.refutes]);
     await first.locator(".supports").getByRole("button", { name: "Show more" }).click();
     assert.equal(await first.locator(".column.supports li").count(), Math.min(supports, 12));
     await page.locator("#timeline-table > summary").click();

@@ -129,7 +129,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda g: g.diff("nowhere.db"), lyra.NotFoundError, "nowhere.db"),
     (lambda g: g.changes_since("yesterday"), lyra.InvalidInputError, "expected a day or a time"),
     (lambda g: g.changes_since(dt.datetime(2026, 1, 2)), lyra.InvalidInputError, "time zone"),
-    (lambda g: g.changes_since(5), lyra.InvalidInputError, "no date"),
+    (lambda g: g.changes_since(5), lyra.InvalidInputError, "not a date"),
     (lambda g: g.changes_since("2026-01-01", "task_none"), lyra.TaskNotFoundError, "task_none"),
     (lambda g: lyra.kneedle_cutoff([0.9, float("nan")]), lyra.InvalidInputError, "not finite"),
     (lambda g: lyra.kneedle_cutoff([10**400]), lyra.InvalidInputError, "out of the range of a float"),

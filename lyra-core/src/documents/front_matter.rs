@@ -62,14 +62,14 @@ fn read(yaml: &str) -> (Map<String, Value>, Vec<String>) {
 }
 
 /// A key at the left margin and the lines that belong to it.
-struct Entry {
+struct KeyWithLines {
     /// Number of its first line in the document, from 1.
     line: usize,
     yaml: String,
 }
 
-fn entries(yaml: &str) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+fn entries(yaml: &str) -> Vec<KeyWithLines> {
+    let mut entries: Vec<KeyWithLines> = Vec::new();
     for (number, line) in yaml.lines().enumerate() {
         // An item of a list and a closing bracket may stand below their key without indentation.
         let continues = line.is_empty() || line.starts_with([' ', '\t', '#', '-', ']', '}']);
@@ -77,7 +77,7 @@ fn entries(yaml: &str) -> Vec<Entry> {
             // One more space keeps the relative indentation and sets these lines below their key.
             Some(entry) if continues => entry.yaml.push_str(&format!("\n {line}")),
             None if line.is_empty() || line.starts_with('#') => {}
-            _ => entries.push(Entry {
+            _ => entries.push(KeyWithLines {
                 line: number + 2,
                 yaml: line.to_owned(),
             }),
@@ -86,7 +86,7 @@ fn entries(yaml: &str) -> Vec<Entry> {
     entries
 }
 
-impl Entry {
+impl KeyWithLines {
     fn read(&self) -> Result<Map<String, Value>, String> {
         let named = |problem: String| match self.yaml.split_once(':') {
             Some((key, _)) => format!("{}: {problem}", short(key)),

@@ -8,8 +8,10 @@ use crate::store::model::{DocumentMeta, Reference};
 use crate::store::text::identifiers::{find_identifiers, normalize_doi};
 use crate::store::text::names::nearest;
 use crate::store::text::url::request_url;
+use regex::Regex;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// Maximum number of references that are kept per document.
 pub(super) const MAX_REFERENCES: usize = 2_000;
@@ -211,6 +213,7 @@ fn authors(value: &Value) -> Result<Vec<String>, String> {
             .collect::<Result<Vec<_>, _>>()?
             .into_iter()
             .flatten()
+            .map(|name| without_contact(&name))
             .collect()),
         Value::String(text) => Ok(names_in(text)),
         other => Ok(one(other)?.into_iter().collect()),
@@ -226,7 +229,7 @@ fn names_in(text: &str) -> Vec<String> {
         parts.filter(|name| !name.is_empty()).collect()
     };
     if text.contains(';') {
-        return by(";");
+        return by(";").iter().map(|name| without_contact(name)).collect();
     }
     let is_list = |part: &str| {
         let part = part.strip_prefix("and ").unwrap_or(part);
@@ -240,12 +243,25 @@ fn names_in(text: &str) -> Vec<String> {
             .filter(|p| !p.is_empty())
             .collect();
         if parts.iter().all(|part| is_list(part)) {
-            names.extend(parts.into_iter().map(str::to_owned));
+            names.extend(parts.into_iter().map(without_contact));
         } else {
-            names.push(part.trim_end_matches(',').to_owned());
+            names.push(without_contact(part.trim_end_matches(',')));
         }
     }
     names
+}
+
+/// A name without the addresses and account handles after it: `Ann Lee (@ann) <ann@example.org>`.
+fn without_contact(name: &str) -> String {
+    static CONTACT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"<[^<>]*@[^<>]*>|\([^()]*@[^()]*\)").expect("constant and tested")
+    });
+    let rest = collapse(&CONTACT.replace_all(name, " "));
+    if rest.is_empty() {
+        name.to_owned()
+    } else {
+        rest
+    }
 }
 
 /// A list of DOIs and addresses, or of objects with `doi`, `url` and `title`.
@@ -454,6 +470,11 @@ mod tests {
                 &["Ann Lee", "Bo Kim", "Cy Orr"],
             ),
             ("Sandy Anderson", &["Sandy Anderson"]),
+            (
+                "Ann Lee (@ann) <ann@example.org>, bo (@bo), Cy Orr <cy@example.org>",
+                &["Ann Lee", "bo", "Cy Orr"],
+            ),
+            ("<ann@example.org>", &["<ann@example.org>"]),
             ("山田 太郎", &["山田 太郎"]),
             (" ", &[]),
         ];
