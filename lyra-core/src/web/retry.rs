@@ -136,12 +136,12 @@ mod tests {
             let second = Duration::from_secs(1);
             let backoff = Backoff { base: second, max: 60 * second };
             let wanted = wanted.map(Duration::from_secs);
-            let wait = backoff.wait(attempt, wanted, &mut Rng::with_seed(seed));
+            let wait = backoff.wait(attempt, wanted, &mut fastrand::Rng::with_seed(seed));
             let ceiling = backoff.ceiling(attempt);
             prop_assert!(ceiling <= 60 * second && wait >= ceiling / 2);
             prop_assert!(wait >= wanted.unwrap_or_default());
             prop_assert!(wait <= ceiling.max(wanted.unwrap_or_default()));
-            let again = backoff.wait(attempt, wanted, &mut Rng::with_seed(seed));
+            let again = backoff.wait(attempt, wanted, &mut fastrand::Rng::with_seed(seed));
             prop_assert_eq!(wait, again);
         }
     }
