@@ -193,10 +193,10 @@ pub(crate) fn data(reader: &Reader<'_>, task_id: &str) -> Result<EvidencePage> {
     let mut claims = claims(part)?;
     let evidence = evidence(part, &claims, &places)?;
     weigh(&mut claims, &evidence);
-    for found in reader.contradictions(task_id)? {
-        if let Some(claim) = claims.iter_mut().find(|claim| claim.id == found.claim_id) {
-            claim.contradiction_confidence = Some(found.confidence);
-        }
+    let found = reader.contradictions(task_id)?.into_iter();
+    let found: HashMap<String, f64> = found.map(|one| (one.claim_id, one.confidence)).collect();
+    for claim in &mut claims {
+        claim.contradiction_confidence = found.get(&claim.id).copied();
     }
     Ok(EvidencePage {
         hypothesis: reader.task(task_id)?.hypothesis,

@@ -22,23 +22,24 @@ pub struct Contradiction {
 impl Reader<'_> {
     /// The contradictions of a task, the surest first. A verdict does not count if a claim from the
     /// same passage takes a side on the hypothesis that it would exclude: a passage that supports
-    /// the hypothesis hardly refutes a claim that supports it, too.
+    /// the hypothesis hardly refutes a claim that supports it, too. A human's verdict always counts.
     pub(crate) fn contradictions(&self, task_id: &str) -> Result<Vec<Contradiction>> {
         let sql = "WITH placed AS (
                SELECT c.id AS claim_id, h.relation AS stance FROM claims c
                  JOIN hypothesis_stances h ON h.claim_id = c.id AND h.task_id = c.task_id
                WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND h.relation <> 'neutral'
-             ), passages AS (
-               SELECT o.source_id AS fragment_id, p.stance FROM placed p
-                 JOIN edges o ON o.target_id = p.claim_id AND o.relation = 'origin'
              ), sides AS (
                SELECT p.claim_id, e.relation, e.id AS edge_id, coalesce(e.nli_edge_confidence, 0) AS sure,
                  row_number() OVER (PARTITION BY p.claim_id, e.relation
                                     ORDER BY e.nli_edge_confidence DESC, e.id) AS place
                FROM placed p
                  JOIN edges e ON e.target_id = p.claim_id AND e.relation IN ('supports', 'refutes')
-               WHERE NOT EXISTS (SELECT 1 FROM passages s WHERE s.fragment_id = e.source_id
-                                   AND (s.stance = p.stance) = (e.relation = 'refutes'))
+               WHERE e.edge_human_corrected OR NOT EXISTS (
+                 SELECT 1 FROM edges o
+                   JOIN claims c ON c.id = o.target_id AND c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
+                   JOIN hypothesis_stances h ON h.claim_id = c.id AND h.relation <> 'neutral'
+                 WHERE o.source_id = e.source_id AND o.relation = 'origin'
+                   AND (h.relation = p.stance) = (e.relation = 'refutes'))
              )
              SELECT pro.claim_id, min(pro.sure, con.sure), pro.edge_id, con.edge_id
              FROM sides pro JOIN sides con ON con.claim_id = pro.claim_id
@@ -87,6 +88,18 @@ mod tests {
         crate::store::graph::import_jsonl(graph.database(), &now, lines.join("\n").as_bytes())
             .unwrap();
         (folder, graph)
+    }
+
+    #[test]
+    fn a_humans_verdict_counts_whatever_the_stances_say() {
+        let (_folder, graph) = graph("supports");
+        let correct = "UPDATE edges SET edge_human_corrected = 1 WHERE id = 'e_con'";
+        graph
+            .database()
+            .write(|c| Ok(c.execute(correct, []).unwrap()))
+            .unwrap();
+        let found = graph.read(|r| r.contradictions("task_1")).unwrap();
+        assert_eq!(found.len(), 1);
     }
 
     #[test]
