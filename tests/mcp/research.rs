@@ -487,11 +487,15 @@ fn a_verdict_is_corrected_by_the_id_in_the_report() {
         (&"refutes".into(), &"supports".into())
     );
     let after = report();
-    let corrected = after.lines().find(|line| line.contains(edge)).unwrap();
-    assert!(
-        corrected.starts_with("- For (1.00)") && corrected.contains("corrected by a human"),
-        "{corrected}"
-    );
+    // Among the contradictions and under its claim.
+    let corrected: Vec<&str> = after.lines().filter(|line| line.contains(edge)).collect();
+    assert_eq!(corrected.len(), 2, "{after}");
+    for line in corrected {
+        assert!(
+            line.trim_start().starts_with("- For (1.00)") && line.contains("corrected by a human"),
+            "{line}"
+        );
+    }
 
     let claim = before
         .split('`')
