@@ -3,6 +3,7 @@
 
 use super::super::layout::plain;
 use lyra_core::Engine;
+use lyra_core::store::graph::Contradiction as Disputed;
 use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
 use lyra_core::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -49,7 +50,7 @@ pub(super) struct Counts {
     pub(super) supports: i64,
     pub(super) refutes: i64,
     pub(super) neutral: i64,
-    pub(super) contradicted: i64,
+    pub(super) contradicted: usize,
     pub(super) claims_for: i64,
     pub(super) claims_against: i64,
     pub(super) claims_aside: i64,
@@ -142,7 +143,9 @@ impl Findings {
         hypothesis: &str,
     ) -> Result<Self> {
         let graph = Graph { engine, task_id };
-        let contradictions = graph.contradictions()?;
+        let disputed = engine.contradictions(task_id)?;
+        let counts = graph.counts(disputed.len())?;
+        let contradictions = graph.between_sources(disputed)?;
         let supporting = graph.stated("supports")?;
         let refuting = graph.stated("refutes")?;
         let nearest = match supporting.is_empty() && refuting.is_empty() {
@@ -157,7 +160,7 @@ impl Findings {
         Ok(Self {
             task_id: task_id.to_owned(),
             hypothesis: plain(hypothesis),
-            counts: graph.counts()?,
+            counts,
             refuting,
             nearest,
             doubtful: graph.doubtful()?,
@@ -205,7 +208,7 @@ impl Graph<'_> {
         Ok(self.engine.query_sql(&request)?.rows)
     }
 
-    fn counts(&self) -> Result<Counts> {
+    fn counts(&self, contradicted: usize) -> Result<Counts> {
         let rows = self.rows(
             "SELECT
                (SELECT count(*) FROM task_pages AS t JOIN pages AS p ON p.id = t.page_id
@@ -218,8 +221,7 @@ impl Graph<'_> {
                (SELECT count(*) FROM hypothesis_stances
                  WHERE task_id = :task AND relation = 'refutes') AS claims_against,
                (SELECT count(*) FROM hypothesis_stances
-                 WHERE task_id = :task AND relation = 'neutral') AS claims_aside,
-               (SELECT count(*) FROM v_contradictions WHERE task_id = :task) AS contradicted",
+                 WHERE task_id = :task AND relation = 'neutral') AS claims_aside",
             &[],
         )?;
         let row = rows
@@ -244,7 +246,7 @@ impl Graph<'_> {
             supports: of("supports"),
             refutes: of("refutes"),
             neutral: of("neutral"),
-            contradicted: number(row, "contradicted"),
+            contradicted,
             claims_for: number(row, "claims_for"),
             claims_against: number(row, "claims_against"),
             claims_aside: number(row, "claims_aside"),
@@ -283,11 +285,11 @@ impl Graph<'_> {
             .collect())
     }
 
-    /// The surest contradictions between different sources.
-    fn contradictions(&self) -> Result<Vec<Contradiction>> {
+    /// The surest of the disputed claims whose two passages are from different sources.
+    fn between_sources(&self, disputed: Vec<Disputed>) -> Result<Vec<Contradiction>> {
         let sql = "SELECT claim_text, support_count, refute_count FROM v_contradictions WHERE claim_id = :claim";
         let mut chosen: Vec<Contradiction> = Vec::new();
-        for clash in self.engine.contradictions(self.task_id)? {
+        for clash in disputed {
             if chosen.len() == CONTRADICTIONS {
                 break;
             }

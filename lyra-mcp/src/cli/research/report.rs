@@ -196,7 +196,7 @@ fn contradictions(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     if shown.is_empty() {
         return out(match findings.counts.contradicted {
             0 => " none found",
-            _ => " none between sources that take different sides; see view v_contradictions",
+            _ => " none between different sources; see view v_contradictions",
         });
     }
     let sure = shown.iter().take_while(|c| c.confidence >= POSSIBLE_BELOW);
