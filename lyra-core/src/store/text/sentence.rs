@@ -352,10 +352,16 @@ impl<'a> Scan<'a> {
             return true;
         }
         if NEVER_LAST.binary_search(&lower.as_str()).is_ok() {
-            // "It took 40 ms. The …", but "in 2019 Ms. Roe".
-            return word != "ms" || !self.is_after_number(word_at);
+            // "It took 40 ms. The …" and "patients with MS. In …", but "in 2019 Ms. Roe".
+            return match word.as_str() {
+                "ms" => !self.is_after_number(word_at),
+                "MS" => false,
+                _ => true,
+            };
         }
-        if BEFORE_NUMBER.binary_search(&lower.as_str()).is_ok() {
+        let is_capital = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
+        // "p. 12" is a page, and "P. Roe" a person.
+        if !is_capital && BEFORE_NUMBER.binary_search(&lower.as_str()).is_ok() {
             return is_numberish(&next);
         }
         let begins_sentence = STARTERS
@@ -364,18 +370,22 @@ impl<'a> Scan<'a> {
         if MAYBE_LAST.binary_search(&lower.as_str()).is_ok() || is_dotted(&word) {
             return !begins_sentence;
         }
-        if word.chars().count() == 1 && word.chars().all(char::is_uppercase) {
-            return !self.ends_as_capital(word_at, begins_sentence);
-        }
-        false
+        is_capital && !self.ends_as_capital(word_at, begins_sentence)
     }
 
     /// Whether a single capital is the last word of a sentence: "J. Smith" continues; "at 37 °C. We …",
-    /// "hepatitis C. The …" and "at 300 K. The …" end.
+    /// "hepatitis C. The …", "LDL-C. We …", "H&E. Our …" and "at 300 K. The …" end.
     fn ends_as_capital(&self, word_at: usize, begins_sentence: bool) -> bool {
         let is_of_unit = |c| matches!(c, Some('°' | 'º' | '/'));
         if is_of_unit(self.before(word_at, 1)) || is_of_unit(self.before(word_at, 2)) {
             return true;
+        }
+        let is_of_word = |n| self.before(word_at, n).is_some_and(char::is_alphanumeric);
+        match self.before(word_at, 1) {
+            // But not the second initial of "J-P. Roe".
+            Some('-') if is_of_word(2) && is_of_word(3) => return true,
+            Some('&') if is_of_word(2) => return true,
+            _ => {}
         }
         let is_after_word = self.before(word_at, 2).is_some_and(char::is_lowercase);
         begins_sentence && (is_after_word || self.is_after_number(word_at))

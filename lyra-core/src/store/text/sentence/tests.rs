@@ -117,6 +117,14 @@ fn units_and_letters_end_sentences_and_initials_do_not() {
             "In 2020 J. Smith and A. B. Jones did.",
         ],
         &["Work by J. Smith was read.", "A. The was his name."],
+        &[
+            "It lowered LDL-C.",
+            "Moreover, it bound RIG-I.",
+            "Tissue was stained with H&E.",
+            "Relapses of MS.",
+            "CSF was normal.",
+        ],
+        &["Papers by J-P. Roe, P. Hsu and T.-I. Lee were read."],
     ] {
         check(expected);
     }
