@@ -313,14 +313,18 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Whether a sentence may begin with the word at `place`: not with a plain lower-case word, but with
-    /// `mRNA`, `p53` and `α-synuclein`.
+    /// Whether a sentence may begin with the word at `place`: not with a plain lower-case word or a
+    /// further dot, but with `mRNA`, `p53` and `α-synuclein`.
     fn may_begin(&self, place: usize) -> bool {
         let opening = |c: &char| matches!(c, '(' | '[' | '"' | '\'' | '“' | '‘' | '«' | '*' | '_');
         let place = place + self.from(place).take(4).take_while(opening).count();
         let Some(first) = self.at(place) else {
             return true;
         };
+        if first == '.' {
+            // ".NET", but not the next dot of a row ". . . ." in a table of contents.
+            return self.at(place + 1).is_some_and(char::is_alphanumeric);
+        }
         if !first.is_lowercase() {
             return !matches!(first, ',' | ';' | ':' | '%' | '=' | '<' | '>' | '±');
         }

@@ -124,6 +124,8 @@ fn units_and_letters_end_sentences_and_initials_do_not() {
             "Relapses of MS.",
             "CSF was normal.",
         ],
+        &["Symptoms . . . . . . .", "17 Treatment . . . . ."],
+        &["We took C#.", ".NET was slower."],
         &["Papers by J-P. Roe, P. Hsu and T.-I. Lee were read."],
     ] {
         check(expected);
