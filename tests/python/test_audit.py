@@ -230,6 +230,19 @@ def test_reports_say_who_judged_and_keep_two_kinds_of_verdicts_apart(researched)
     assert re.search(rf"CONTRADICT EACH OTHER +\d+ of {disputed} claims", report)
 
 
+def test_reports_count_the_same_claims_in_dispute(tmp_path):
+    lay_out(tmp_path / "papers", {
+        "calls.md": "# Call centres\n\nIn 312 workers of call centres, standing desks reduced back pain by 1.3 points.",
+        "bank.md": "# A bank\n\nIn a trial of 150 bank clerks, standing desks did not reduce back pain.",
+        "offices.md": "# Offices\n\nStanding desks were associated with less back pain in 900 office workers.",
+    })
+    report = research(tmp_path, "Standing desks reduce back pain").stdout
+    markdown = lyra(tmp_path, "export", "--format", "markdown").stdout
+    shown = re.search(r"CONTRADICT EACH OTHER +\d+ of (\d+) claims", report)[1]
+    assert int(shown) > 0
+    assert re.search(r"contradict each other \(\d+ of (\d+)\)", markdown)[1] == shown
+
+
 @pytest.mark.parametrize(("asked", "instead"), [
     ("Does night work shorten sleep?", "Night work shortens sleep"),
     ("night work", ""),
