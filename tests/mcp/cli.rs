@@ -174,6 +174,31 @@ fn a_bad_import_writes_nothing_and_names_the_line() {
 }
 
 #[test]
+fn doctor_creates_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("p.db");
+    let out = run(&db, &["doctor", "--corpus", CORPUS]);
+    let said = text(&out.stdout);
+    assert!(out.status.success(), "{said}{}", text(&out.stderr));
+    let line = format!("ok    database: {} does not exist yet;", db.display());
+    assert!(said.contains(&line), "{said}");
+    assert!(said.contains("`lyra-mcp demo` shows an example"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+
+    let nowhere = folder.path().join("no-such-folder").join("p.db");
+    let mut command = binary(&nowhere);
+    command.current_dir(folder.path());
+    let out = command
+        .args(["doctor", "--corpus", CORPUS])
+        .output()
+        .unwrap();
+    let said = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("FAIL  database: the folder of "), "{said}");
+    assert!(said.contains("give another place with --db PATH"), "{said}");
+}
+
+#[test]
 fn services_are_asked_only_when_they_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("p.db");

@@ -143,6 +143,8 @@ fn the_database_is_its_owner_s_alone() {
     let folder = home.path().join("data/lyra");
     let db = folder.join("lyra.db");
     let text_of = |out: &Output| format!("{}{}", text(&out.stdout), text(&out.stderr));
+    let import = run(&["import", "-"]);
+    assert!(import.status.success(), "{}", text_of(&import));
     let doctor = run(&["doctor"]);
     assert_eq!(
         (mode(&folder), mode(&db)),

@@ -1,7 +1,7 @@
 //! Limits the evidence page to a number of bytes: the most important content is kept, and the page
 //! says what was left out.
 
-use super::html::{EvidencePage, LeftOut, PageEvidence, PageSource};
+use super::evidence::{EvidencePage, LeftOut, PageEvidence, PageSource};
 use serde::Serialize;
 
 /// Maximum number of passages per claim.
@@ -109,11 +109,13 @@ fn passages(page: &EvidencePage) -> Vec<Vec<usize>> {
     }
     let rank = |at: &usize| {
         let e: &PageEvidence = &page.evidence[*at];
+        let contradicting = page.claims[e.claim].contradicting_passages.iter();
         let class = match e.relation.as_str() {
             _ if e.by_human => 0,
-            "supports" | "refutes" => 1,
-            "origin" => 2,
-            _ => 3,
+            _ if contradicting.flatten().any(|id| *id == e.id) => 1,
+            "supports" | "refutes" => 2,
+            "origin" => 3,
+            _ => 4,
         };
         (class, -e.confidence.unwrap_or(0.0))
     };
@@ -147,6 +149,10 @@ fn shorten(page: &mut EvidencePage) {
     cut(&mut page.hypothesis, TEXT);
     for claim in &mut page.claims {
         cut(&mut claim.text, TEXT);
+        claim
+            .preceded_by
+            .iter_mut()
+            .for_each(|text| cut(text, TEXT));
     }
     for source in &mut page.sources {
         shorten_source(source);
@@ -177,6 +183,7 @@ fn shorten_source(source: &mut PageSource) {
         &mut source.venue,
         &mut source.file,
         &mut source.superseded_by,
+        &mut source.superseded_quote,
     ] {
         text.iter_mut().for_each(|text| cut(text, TEXT));
     }
@@ -195,7 +202,7 @@ fn size_of(row: &impl Serialize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::html::PageClaim;
+    use super::super::evidence::PageClaim;
     use super::*;
 
     fn page(claims: usize, passages: usize) -> EvidencePage {
@@ -204,7 +211,9 @@ mod tests {
             text: format!("Claim {at}."),
             stance: None,
             stance_confidence: None,
+            preceded_by: None,
             contradiction_confidence: None,
+            contradicting_passages: None,
             supports: at,
             refutes: 0,
             neutral: 0,
@@ -230,16 +239,20 @@ mod tests {
             after: "a".repeat(500),
         };
         let source = |at: usize| PageSource {
+            id: format!("source_{at}"),
             title: format!("Source {at}"),
             authors: vec!["A".to_owned(); 40],
             year: None,
             venue: None,
             doi: None,
+            pmid: None,
             url: Some("https://a.org/".to_owned() + &"x".repeat(3000)),
             file: None,
             is_publication: false,
             is_retracted: false,
             superseded_by: None,
+            superseded_quote: None,
+            was_read: true,
             accessed: None,
         };
         EvidencePage {

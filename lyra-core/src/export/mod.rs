@@ -16,6 +16,7 @@ mod bibtex;
 mod bounded;
 mod csl;
 mod dates;
+mod evidence;
 mod graphml;
 mod html;
 mod keys;
@@ -32,8 +33,9 @@ mod whole_file;
 mod written;
 
 pub(crate) use bounded::bounded;
-pub use html::{EvidencePage, LeftOut, PageClaim, PageEvidence, PageSource};
-pub(crate) use html::{app as evidence_app, data as evidence_page};
+pub(crate) use evidence::data as evidence_page;
+pub use evidence::{EvidencePage, LeftOut, PageClaim, PageEvidence, PageSource};
+pub(crate) use html::app as evidence_app;
 pub use review::{
     ChangeEvent, FlowBox, MachineItem, NewerVersion, Review, ReviewFormat, ReviewRun, ReviewSince,
     ScreeningEvent, SearchLine,

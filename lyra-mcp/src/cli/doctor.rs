@@ -5,19 +5,14 @@ use super::init::{self, Places, State, System};
 use super::output::Output;
 use super::research::quoted;
 use lyra_core::Engine;
-use lyra_core::{Error, Result};
+use lyra_core::{Error, ErrorKind, Result};
+use std::path::Path;
 use std::process::ExitCode;
 
 pub(super) fn run(settings: &Settings) -> Result<ExitCode> {
     let mut out = Output::new();
     heading(&mut out, settings)?;
-    // Opening the database creates it.
-    let had_database = settings.db.exists();
-    let (failed, engine) = look(&mut out, settings)?;
-    let is_empty = match &engine {
-        Some(engine) => !had_database || engine.tasks()?.is_empty(),
-        None => true,
-    };
+    let (failed, is_empty) = look(&mut out, settings)?;
     out.line("")?;
     out.line(&format!("Next: {}", next(settings, &failed, is_empty)))?;
     out.finish()?;
@@ -48,8 +43,8 @@ fn heading(out: &mut Output, settings: &Settings) -> Result<()> {
     out.line("")
 }
 
-/// Reports what works; returns what does not, and the graph if it could be opened.
-fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<Engine>)> {
+/// Reports what works; returns what does not, and whether the graph has no task.
+fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
     let mut failures = Vec::new();
     // If a model cannot be opened, everything else is checked with the built-in one.
     let mut config = super::plain_config(settings);
@@ -66,16 +61,30 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<En
             failures.push(what.to_owned());
         }
     }
-    let opened = super::make_folder(settings).and_then(|()| Engine::open(config));
-    let engine = match opened {
+    // A check must not create the database, so a missing one is replaced by a temporary one.
+    let is_missing = !settings.read_only && !settings.db.exists();
+    let folder = tempfile::tempdir().map_err(|error| unwritable("a temporary folder", &error))?;
+    if is_missing {
+        config.db = folder.path().join("lyra.db");
+    }
+    let place = match is_missing {
+        true => can_be_created(settings),
+        false => Ok(()),
+    };
+    let engine = match place.and_then(|()| Engine::open(config)) {
         Ok(engine) => engine,
         Err(error) => {
             failed(out, "database", &error)?;
             failures.push("database".to_owned());
-            return Ok((failures, None));
+            return Ok((failures, true));
         }
     };
-    for check in engine.doctor() {
+    for mut check in engine.doctor() {
+        if is_missing && check.name == "database" {
+            let path = settings.db.display();
+            check.detail =
+                format!("{path} does not exist yet; research, import or the server creates it");
+        }
         let mark = if check.ok { "ok  " } else { "FAIL" };
         out.line(&format!("{mark}  {}: {}", check.name, check.detail))?;
         if let Some(advice) = &check.advice {
@@ -85,7 +94,41 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, Option<En
             failures.push(check.name);
         }
     }
-    Ok((failures, Some(engine)))
+    Ok((failures, engine.tasks()?.is_empty()))
+}
+
+/// Whether the database can be created where it is to be; the default folder is created with it.
+fn can_be_created(settings: &Settings) -> Result<()> {
+    let existing = |folder: &&Path| folder.as_os_str().is_empty() || folder.is_dir();
+    let mut folders = settings.db.ancestors().skip(1);
+    let folder = match settings.db_is_default {
+        true => folders.find(existing),
+        false => folders.next().filter(existing),
+    };
+    let Some(folder) = folder else {
+        let path = settings.db.display();
+        return Err(Error::new(
+            ErrorKind::Storage,
+            format!("the folder of {path} does not exist"),
+        )
+        .with_hint("create it, or give another place with --db PATH"));
+    };
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    match tempfile::tempfile_in(folder) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(unwritable(&folder.display().to_string(), &error)),
+    }
+}
+
+fn unwritable(place: &str, error: &std::io::Error) -> Error {
+    Error::new(
+        ErrorKind::Storage,
+        format!("cannot write to {place}: {error}"),
+    )
+    .with_hint("give another place with --db PATH")
 }
 
 /// The next step on this machine.

@@ -205,14 +205,16 @@ fn summary(page: &EvidencePage) -> Value {
     json!({ "hypothesis": page.hypothesis, "summary": summary, "claims": claims })
 }
 
-/// The claims of a stance with the clearest support by their passages.
+/// The claims of a stance of which the judge is most certain.
 fn strongest<'a>(page: &'a EvidencePage, stance: &'a str) -> impl Iterator<Item = Value> + 'a {
     let mut claims: Vec<(usize, &PageClaim)> = page.claims.iter().enumerate().collect();
     claims.retain(|(_, claim)| claim.stance.as_deref() == Some(stance));
-    claims.sort_by(|(_, a), (_, b)| (b.mean - b.sd).total_cmp(&(a.mean - a.sd)));
+    let sure = |claim: &PageClaim| claim.stance_confidence.unwrap_or(0.0);
+    claims.sort_by(|(_, a), (_, b)| sure(b).total_cmp(&sure(a)));
     claims.into_iter().take(CLAIMS).map(move |(at, claim)| {
         let mut told = json!({
-            "claim_id": claim.id, "stance": stance, "text": short(&claim.text),
+            "claim_id": claim.id, "stance": stance, "confidence": claim.stance_confidence,
+            "text": short(&claim.in_context()),
             "supports": claim.supports, "refutes": claim.refutes,
         });
         if let Some(best) = best_passage(page, at) {

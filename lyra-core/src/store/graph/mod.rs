@@ -77,7 +77,7 @@ pub(crate) use remembered_verdicts::RememberedVerdict;
 pub use screening::{Screening, ScreeningReport};
 pub use screening_list::{ReviewerAgreement, ScreenedSource, ScreeningList, ScreeningVote};
 pub(crate) use searches::{HitFate, NewHit, SearchFigures, SearchRequest};
-pub(crate) use sources::{ClaimStance, ReferenceCandidate, UnjudgedClaim, WorkIdentifier};
+pub(crate) use sources::{ReferenceCandidate, UnjudgedClaim, WorkIdentifier};
 pub(crate) use status::TOOL_CALL;
 pub use status::{QueueItem, RecentError, RecordedCall, SearchCounts, SearchDetail};
 pub use verdicts::{AGENT_PREFIX, HUMAN_JUDGE};

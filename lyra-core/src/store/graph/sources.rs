@@ -4,7 +4,7 @@ use super::handles::{Reader, Writer};
 use crate::error::Result;
 use crate::store::database::Statements;
 use crate::store::graph::RETIRED_JUDGES;
-use crate::store::model::{PageRecord, Relation};
+use crate::store::model::PageRecord;
 use rusqlite::{Row, params};
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
@@ -30,15 +30,6 @@ pub(crate) struct UnjudgedClaim {
     pub(crate) preceded_by: Option<String>,
     /// The passage that contains it.
     pub(crate) passage: Option<String>,
-}
-
-/// An adopted claim with its stance on the hypothesis.
-#[derive(Debug)]
-pub(crate) struct ClaimStance {
-    pub(crate) id: String,
-    pub(crate) text: String,
-    pub(crate) relation: Option<Relation>,
-    pub(crate) confidence: Option<f64>,
 }
 
 /// A passage with its page and work.
@@ -244,7 +235,7 @@ impl Reader<'_> {
         judge: Option<&str>,
     ) -> Result<Vec<UnjudgedClaim>> {
         let sql = "SELECT c.id, c.claim_text, coalesce(p.title, w.title), f.heading_context,
-               json_extract(c.details_json, '$.preceded_by'), f.text_content
+               CAST(json_extract(c.details_json, '$.preceded_by') AS TEXT), f.text_content
              FROM claims c
                LEFT JOIN hypothesis_stances s ON s.claim_id = c.id AND s.judge_id NOT LIKE ?3
                  AND s.judge_id NOT LIKE ?4
@@ -267,22 +258,6 @@ impl Reader<'_> {
                     passage: r.get(5)?,
                 })
             })
-    }
-
-    /// The adopted claims of a task with their stance on the hypothesis, highest confidence first.
-    pub(crate) fn claims_with_stance(&self, task_id: &str) -> Result<Vec<ClaimStance>> {
-        let sql = "SELECT c.id, c.claim_text, s.relation, s.confidence FROM claims c
-               LEFT JOIN hypothesis_stances s ON s.claim_id = c.id
-             WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
-             ORDER BY s.confidence DESC, c.id";
-        self.db.all(sql, [task_id], |r| {
-            Ok(ClaimStance {
-                id: r.get(0)?,
-                text: r.get(1)?,
-                relation: r.get(2)?,
-                confidence: r.get(3)?,
-            })
-        })
     }
 
     /// Who extracted the claims of a task (0), judged its passages (1) and judged its claims against the

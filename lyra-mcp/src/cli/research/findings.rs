@@ -1,11 +1,9 @@
-//! The content of the report, read from the graph with the same means that an assistant has:
-//! guarded SQL and views.
+//! The content of the report on a terminal: the evidence page's data, and the provenance of one
+//! claim, read with the guarded SQL that an assistant uses.
 
 use super::super::layout::plain;
-use lyra_core::Engine;
-use lyra_core::store::graph::Contradiction as Disputed;
 use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::{Error, Result};
+use lyra_core::{Engine, Error, EvidencePage, PageClaim, PageSource, Result};
 use serde_json::{Map, Value, json};
 
 /// Maximum number of claims shown for the hypothesis, and of those shown against it; each from
@@ -14,13 +12,6 @@ const CLAIMS_A_SIDE: usize = 6;
 
 /// Maximum number of contradictions shown.
 const CONTRADICTIONS: usize = 3;
-
-/// The publication of page `p`, ready to be printed.
-const SOURCE: &str = "
-  p.url, p.title, w.year, w.venue, w.doi, coalesce(w.is_retracted, 0) AS is_retracted,
-  (SELECT a.name FROM work_authors AS a
-    WHERE a.canonical_id = w.canonical_id AND a.position = 0) AS first_author,
-  (SELECT count(*) FROM work_authors AS a WHERE a.canonical_id = w.canonical_id) AS authors";
 
 /// Everything that the report shows.
 #[derive(Debug)]
@@ -46,14 +37,14 @@ pub(super) struct Counts {
     /// Number of readable documents in the corpus; 0 if there is none.
     pub(super) corpus: usize,
     pub(super) fragments: i64,
-    pub(super) claims: i64,
-    pub(super) supports: i64,
-    pub(super) refutes: i64,
-    pub(super) neutral: i64,
+    pub(super) claims: usize,
+    pub(super) supports: usize,
+    pub(super) refutes: usize,
+    pub(super) neutral: usize,
     pub(super) contradicted: usize,
-    pub(super) claims_for: i64,
-    pub(super) claims_against: i64,
-    pub(super) claims_aside: i64,
+    pub(super) claims_for: usize,
+    pub(super) claims_against: usize,
+    pub(super) claims_aside: usize,
 }
 
 /// A publication, or only the page if there is none.
@@ -63,8 +54,8 @@ pub(super) struct Source {
     pub(super) year: Option<i64>,
     pub(super) venue: Option<String>,
     pub(super) doi: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) file: String,
+    /// The title, or the name of the file.
+    pub(super) title: String,
     pub(super) is_retracted: bool,
 }
 
@@ -81,8 +72,8 @@ pub(super) struct Stated {
 pub(super) struct Contradiction {
     pub(super) claim_id: String,
     pub(super) claim: String,
-    pub(super) supports: i64,
-    pub(super) refutes: i64,
+    pub(super) supports: usize,
+    pub(super) refutes: usize,
     pub(super) pro: Option<Stated>,
     pub(super) con: Option<Stated>,
     /// Of the less sure side.
@@ -90,12 +81,6 @@ pub(super) struct Contradiction {
 }
 
 impl Contradiction {
-    /// A source that says both, under different conditions, does not count as a contradiction.
-    fn is_between_sources(&self) -> bool {
-        let file = |side: &Option<Stated>| side.as_ref().map(|stated| stated.source.file.clone());
-        file(&self.pro) != file(&self.con)
-    }
-
     /// Showing the same passage twice would make two disputes look like one.
     fn shares_words_with(&self, other: &Self) -> bool {
         let words = |found: &Self| {
@@ -130,40 +115,32 @@ pub(super) struct Chain {
     pub(super) quote_span: (i64, i64),
     pub(super) quote: String,
     pub(super) page_id: String,
-    pub(super) page_version: i64,
+    /// File, text version and title of the page.
+    pub(super) page: String,
     pub(super) fragment_is_exact: bool,
     pub(super) quote_is_inside: bool,
-    pub(super) source: Source,
+    pub(super) source: Option<Source>,
 }
 
 impl Findings {
-    pub(in crate::cli) fn collect(
-        engine: &Engine,
-        task_id: &str,
-        hypothesis: &str,
-    ) -> Result<Self> {
-        let graph = Graph { engine, task_id };
-        let disputed = engine.contradictions(task_id)?;
-        let counts = graph.counts(disputed.len())?;
-        let contradictions = graph.between_sources(disputed)?;
-        let supporting = graph.stated("supports")?;
-        let refuting = graph.stated("refutes")?;
+    pub(in crate::cli) fn collect(engine: &Engine, task_id: &str) -> Result<Self> {
+        let page = engine.evidence_page(task_id, usize::MAX)?;
+        let shown = Shown::new(&page);
+        let (supporting, refuting) = (shown.stated("supports"), shown.stated("refutes"));
         let nearest = match supporting.is_empty() && refuting.is_empty() {
-            true => graph.stated("neutral")?,
+            true => shown.stated("neutral"),
             false => Vec::new(),
         };
-        let chain = match contradictions.first() {
-            Some(contradiction) => graph.chain(Some(&contradiction.claim_id))?,
-            None => graph.chain(None)?,
-        };
+        let contradictions = shown.between_sources();
+        let graph = Graph { engine, task_id };
+        let chosen = contradictions.first().map(|found| found.claim_id.as_str());
         let models = engine.models();
         Ok(Self {
             task_id: task_id.to_owned(),
-            hypothesis: plain(hypothesis),
-            counts,
-            refuting,
-            nearest,
-            doubtful: graph.doubtful()?,
+            hypothesis: plain(&page.hypothesis),
+            counts: graph.counts(&page)?,
+            chain: graph.chain(chosen, &shown)?,
+            doubtful: shown.doubtful(),
             all_builtin: models.builtin.len() == 3,
             models: vec![
                 ("vectors", models.embedder),
@@ -171,9 +148,128 @@ impl Findings {
                 ("verdicts", models.stance_judge),
             ],
             supporting,
+            refuting,
+            nearest,
             contradictions,
-            chain,
         })
+    }
+}
+
+/// The part of a task's evidence that fits on a few screens.
+struct Shown<'a> {
+    page: &'a EvidencePage,
+    /// The index of the source that each claim comes from.
+    origins: Vec<Option<usize>>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(page: &'a EvidencePage) -> Self {
+        let mut origins = vec![None; page.claims.len()];
+        for e in page.evidence.iter().filter(|e| e.relation == "origin") {
+            origins[e.claim].get_or_insert(e.source);
+        }
+        Self { page, origins }
+    }
+
+    /// The source that a claim comes from.
+    fn source_of(&self, claim_id: &str) -> Option<Source> {
+        let at = self.page.claims.iter().position(|c| c.id == claim_id)?;
+        Some(source(&self.page.sources[self.origins[at]?]))
+    }
+
+    /// The claims with this stance on the hypothesis: the most certain of each source and, if there
+    /// is room, further ones. Of neutral claims, the least certain come first.
+    fn stated(&self, stance: &str) -> Vec<Stated> {
+        let sign = if stance == "neutral" { -1.0 } else { 1.0 };
+        let sure = |claim: &PageClaim| claim.stance_confidence.unwrap_or(0.0) * sign;
+        let claims = &self.page.claims;
+        let mut places: Vec<usize> = (0..claims.len())
+            .filter(|at| {
+                claims[*at].stance.as_deref() == Some(stance) && self.origins[*at].is_some()
+            })
+            .collect();
+        places.sort_by(|a, b| sure(&claims[*b]).total_cmp(&sure(&claims[*a])));
+        let mut of_source = vec![0; self.page.sources.len()];
+        let mut ranked: Vec<(usize, usize)> = places
+            .into_iter()
+            .filter_map(|at| {
+                let rank = &mut of_source[self.origins[at]?];
+                *rank += 1;
+                Some((*rank, at))
+            })
+            .collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        ranked.truncate(CLAIMS_A_SIDE);
+        ranked.sort_by(|(_, a), (_, b)| sure(&claims[*b]).total_cmp(&sure(&claims[*a])));
+        let stated = |(_, at): (usize, usize)| {
+            let claim = &claims[at];
+            Some(Stated {
+                claim: plain(&claim.in_context()),
+                confidence: claim.stance_confidence.unwrap_or(0.0),
+                source: source(&self.page.sources[self.origins[at]?]),
+            })
+        };
+        ranked.into_iter().filter_map(stated).collect()
+    }
+
+    /// The surest of the disputed claims whose two passages are from different sources.
+    fn between_sources(&self) -> Vec<Contradiction> {
+        let mut chosen: Vec<Contradiction> = Vec::new();
+        for at in self.page.contradictions() {
+            if chosen.len() == CONTRADICTIONS {
+                break;
+            }
+            let claim = &self.page.claims[at];
+            let [pro, con] = [0, 1].map(|side| {
+                let id = &claim.contradicting_passages.as_ref()?[side];
+                self.page.evidence.iter().find(|e| e.id == *id)
+            });
+            // A source that says both, under different conditions, does not contradict itself.
+            if pro.map(|e| e.source) == con.map(|e| e.source) {
+                continue;
+            }
+            let [pro, con] = [pro, con].map(|side| {
+                side.map(|e| Stated {
+                    claim: plain(&e.quote),
+                    confidence: e.confidence.unwrap_or(0.0),
+                    source: source(&self.page.sources[e.source]),
+                })
+            });
+            let found = Contradiction {
+                claim_id: claim.id.clone(),
+                claim: plain(&claim.text),
+                supports: claim.supports,
+                refutes: claim.refutes,
+                pro,
+                con,
+                confidence: claim.contradiction_confidence.unwrap_or(0.0),
+            };
+            if !chosen.iter().any(|other| other.shares_words_with(&found)) {
+                chosen.push(found);
+            }
+        }
+        chosen
+    }
+
+    /// Retracted and superseded sources.
+    fn doubtful(&self) -> Vec<Doubtful> {
+        let read = self.page.sources.iter().filter(|one| one.was_read);
+        let retracted = read.clone().filter(|one| one.is_retracted);
+        let retracted = retracted.map(|one| Doubtful {
+            why: "retracted",
+            words: None,
+            successor: None,
+            source: source(one),
+        });
+        let superseded = read.filter_map(|one| {
+            Some(Doubtful {
+                why: "superseded",
+                successor: Some(plain(one.superseded_by.as_ref()?)),
+                words: one.superseded_quote.as_deref().map(plain),
+                source: source(one),
+            })
+        });
+        retracted.chain(superseded).collect()
     }
 }
 
@@ -185,16 +281,14 @@ struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// Rows of `sql`, with `:task` bound to the task, and with the parameters in `more`.
-    fn rows(&self, sql: &str, more: &[(&str, &str)]) -> Result<Vec<Row>> {
+    /// The first row of `sql`, with `:task` bound to the task, and `:claim` to `claim`.
+    fn row(&self, sql: &str, claim: Option<&str>) -> Result<Option<Row>> {
         let mut params = Map::new();
-        for (name, value) in [("task", self.task_id)].iter().chain(more) {
-            if sql.contains(&format!(":{name}")) {
-                params.insert((*name).to_owned(), json!(value));
-            }
+        params.insert("task".to_owned(), json!(self.task_id));
+        if let Some(claim) = claim {
+            params.insert("claim".to_owned(), json!(claim));
         }
         let options = SqlOptions {
-            limit: 200,
             timeout_ms: 2_000,
             max_vm_steps: 50_000_000,
             max_bytes: 1 << 20,
@@ -205,51 +299,39 @@ impl Graph<'_> {
             params: SqlParams::Named(params),
             options,
         };
-        Ok(self.engine.query_sql(&request)?.rows)
+        Ok(self.engine.query_sql(&request)?.rows.into_iter().next())
     }
 
-    fn counts(&self, contradicted: usize) -> Result<Counts> {
-        let rows = self.rows(
-            "SELECT
-               (SELECT count(*) FROM task_pages AS t JOIN pages AS p ON p.id = t.page_id
-                 WHERE t.task_id = :task AND p.fetched_at IS NOT NULL) AS documents,
-               (SELECT count(*) FROM task_pages AS t JOIN fragments AS f ON f.page_id = t.page_id
-                 WHERE t.task_id = :task) AS fragments,
-               (SELECT count(*) FROM claims WHERE task_id = :task) AS claims,
-               (SELECT count(*) FROM hypothesis_stances
-                 WHERE task_id = :task AND relation = 'supports') AS claims_for,
-               (SELECT count(*) FROM hypothesis_stances
-                 WHERE task_id = :task AND relation = 'refutes') AS claims_against,
-               (SELECT count(*) FROM hypothesis_stances
-                 WHERE task_id = :task AND relation = 'neutral') AS claims_aside",
-            &[],
-        )?;
-        let row = rows
-            .first()
+    fn counts(&self, page: &EvidencePage) -> Result<Counts> {
+        let row = self
+            .row(
+                "SELECT
+                   (SELECT count(*) FROM task_pages AS t JOIN pages AS p ON p.id = t.page_id
+                     WHERE t.task_id = :task AND p.fetched_at IS NOT NULL) AS documents,
+                   (SELECT count(*) FROM task_pages AS t JOIN fragments AS f ON f.page_id = t.page_id
+                     WHERE t.task_id = :task) AS fragments",
+                None,
+            )?
             .ok_or_else(|| Error::internal("counting gave no row"))?;
-        let edges = self.rows(
-            "SELECT e.relation, count(*) AS n FROM claims AS c JOIN edges AS e ON e.target_id = c.id
-              WHERE c.task_id = :task GROUP BY e.relation",
-            &[],
-        )?;
-        let of = |relation: &str| {
-            edges
+        let claims = &page.claims;
+        let stance = |stance| {
+            claims
                 .iter()
-                .find(|row| row["relation"] == relation)
-                .map_or(0, |row| number(row, "n"))
+                .filter(|c| c.stance.as_deref() == Some(stance))
+                .count()
         };
         Ok(Counts {
-            documents: number(row, "documents"),
+            documents: number(&row, "documents"),
             corpus: self.corpus(),
-            fragments: number(row, "fragments"),
-            claims: number(row, "claims"),
-            supports: of("supports"),
-            refutes: of("refutes"),
-            neutral: of("neutral"),
-            contradicted,
-            claims_for: number(row, "claims_for"),
-            claims_against: number(row, "claims_against"),
-            claims_aside: number(row, "claims_aside"),
+            fragments: number(&row, "fragments"),
+            claims: claims.len(),
+            supports: claims.iter().map(|c| c.supports).sum(),
+            refutes: claims.iter().map(|c| c.refutes).sum(),
+            neutral: claims.iter().map(|c| c.neutral).sum(),
+            contradicted: page.contradictions().len(),
+            claims_for: stance("supports"),
+            claims_against: stance("refutes"),
+            claims_aside: stance("neutral"),
         })
     }
 
@@ -258,117 +340,9 @@ impl Graph<'_> {
         report.map_or(0, |report| report.folders.iter().map(|f| f.documents).sum())
     }
 
-    /// The claims with the stance `relation` on the hypothesis: the most certain of each document
-    /// and, if there is room, further ones. If a claim refers back ("It", "These"), the sentence
-    /// before it is added in brackets.
-    fn stated(&self, relation: &str) -> Result<Vec<Stated>> {
-        // Among neutral claims, the least certain comes first.
-        let order = if relation == "neutral" { "ASC" } else { "DESC" };
-        let sql = format!(
-            "SELECT coalesce('[' || json_extract(c.details_json, '$.preceded_by') || '] ', '') || told.claim_text
-                 AS words, told.confidence, {SOURCE}
-             FROM (
-               SELECT v.*, row_number() OVER (PARTITION BY v.page_id ORDER BY v.confidence {order}, v.claim_id) AS place
-               FROM v_hypothesis_evidence AS v
-               WHERE v.task_id = :task AND v.relation = :relation
-               ORDER BY place, v.confidence {order}, v.claim_id LIMIT {CLAIMS_A_SIDE}
-             ) AS told
-             JOIN claims AS c ON c.id = told.claim_id
-             JOIN pages AS p ON p.id = told.page_id
-             LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             ORDER BY told.confidence {order}, told.claim_id"
-        );
-        Ok(self
-            .rows(&sql, &[("relation", relation)])?
-            .iter()
-            .map(stated)
-            .collect())
-    }
-
-    /// The surest of the disputed claims whose two passages are from different sources.
-    fn between_sources(&self, disputed: Vec<Disputed>) -> Result<Vec<Contradiction>> {
-        let sql = "SELECT claim_text, support_count, refute_count FROM v_contradictions WHERE claim_id = :claim";
-        let mut chosen: Vec<Contradiction> = Vec::new();
-        for clash in disputed {
-            if chosen.len() == CONTRADICTIONS {
-                break;
-            }
-            let rows = self.rows(sql, &[("claim", &clash.claim_id)])?;
-            let Some(row) = rows.first() else { continue };
-            let found = Contradiction {
-                pro: self.verdict(&clash.supporting_edge_id)?,
-                con: self.verdict(&clash.refuting_edge_id)?,
-                claim: text(row, "claim_text").unwrap_or_default(),
-                supports: number(row, "support_count"),
-                refutes: number(row, "refute_count"),
-                claim_id: clash.claim_id,
-                confidence: clash.confidence,
-            };
-            let is_new = !chosen.iter().any(|other| other.shares_words_with(&found));
-            if is_new && found.is_between_sources() {
-                chosen.push(found);
-            }
-        }
-        Ok(chosen)
-    }
-
-    /// A verdict with its quoted words.
-    fn verdict(&self, edge_id: &str) -> Result<Option<Stated>> {
-        let sql = format!(
-            "SELECT coalesce(page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start),
-                             f.text_content) AS words,
-               e.nli_edge_confidence AS confidence, {SOURCE}
-             FROM edges AS e
-             JOIN fragments AS f ON f.id = e.source_id
-             JOIN pages AS p ON p.id = f.page_id
-             LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE e.id = :edge"
-        );
-        let rows = self.rows(&sql, &[("edge", edge_id)])?;
-        Ok(rows.first().map(stated))
-    }
-
-    /// Retracted works, and superseded documents.
-    fn doubtful(&self) -> Result<Vec<Doubtful>> {
-        let retracted = format!(
-            "SELECT NULL AS words, NULL AS successor, {SOURCE}
-             FROM task_pages AS t
-             JOIN pages AS p ON p.id = t.page_id
-             JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE t.task_id = :task AND w.is_retracted = 1 ORDER BY p.url"
-        );
-        let superseded = format!(
-            "SELECT coalesce(next.title, r.doi, r.url) AS successor,
-               (SELECT f.text_content FROM fragments AS f
-                 WHERE f.page_id = p.id AND f.text_content LIKE '%superseded%'
-                 ORDER BY f.position LIMIT 1) AS words, {SOURCE}
-             FROM task_pages AS t
-             JOIN pages AS p ON p.id = t.page_id
-             JOIN page_references AS r
-               ON r.page_id = p.id AND r.citation_source = 'superseded_by'
-             LEFT JOIN resource_index AS known
-               ON known.identifier_type = 'url' AND known.identifier_value = r.url
-             LEFT JOIN pages AS next ON next.id = known.page_id
-             LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
-             WHERE t.task_id = :task ORDER BY p.url"
-        );
-        let mut found = Vec::new();
-        for (why, sql) in [("retracted", retracted), ("superseded", superseded)] {
-            for row in self.rows(&sql, &[])? {
-                found.push(Doubtful {
-                    why,
-                    words: text(&row, "words"),
-                    successor: text(&row, "successor"),
-                    source: source(&row),
-                });
-            }
-        }
-        Ok(found)
-    }
-
     /// The provenance of the given claim, or else of the claim with the highest extraction
     /// confidence.
-    fn chain(&self, claim_id: Option<&str>) -> Result<Option<Chain>> {
+    fn chain(&self, claim_id: Option<&str>, shown: &Shown<'_>) -> Result<Option<Chain>> {
         let chosen = match claim_id {
             Some(_) => "c.id = :claim",
             None => "TRUE",
@@ -376,65 +350,61 @@ impl Graph<'_> {
         let sql = format!(
             "SELECT c.id AS claim_id, c.claim_text, e.id AS edge_id, e.quote_start, e.quote_end,
                f.id AS fragment_id, f.heading_context, f.char_start, f.char_end, f.page_version,
-               p.id AS page_id,
+               p.id AS page_id, p.url, p.title,
                page_text_slice(f.page_id, f.page_version, e.quote_start, e.quote_end - e.quote_start) AS quote,
                page_text_slice(f.page_id, f.page_version, f.char_start, f.char_end - f.char_start) = f.text_content AS exact,
-               e.quote_start >= f.char_start AND e.quote_end <= f.char_end AS inside, {SOURCE}
+               e.quote_start >= f.char_start AND e.quote_end <= f.char_end AS inside
              FROM claims AS c
              JOIN edges AS e ON e.target_id = c.id AND e.relation = 'origin'
              JOIN fragments AS f ON f.id = e.source_id
              JOIN pages AS p ON p.id = f.page_id
-             LEFT JOIN works AS w ON w.canonical_id = p.canonical_id
              WHERE c.task_id = :task AND {chosen} AND e.quote_start IS NOT NULL
              ORDER BY c.llm_claim_confidence DESC, c.id LIMIT 1"
         );
-        let rows = self.rows(&sql, &[("claim", claim_id.unwrap_or_default())])?;
-        Ok(rows.first().map(|row| Chain {
-            claim_id: text(row, "claim_id").unwrap_or_default(),
-            claim: text(row, "claim_text").unwrap_or_default(),
-            edge_id: text(row, "edge_id").unwrap_or_default(),
-            fragment_id: text(row, "fragment_id").unwrap_or_default(),
-            heading: text(row, "heading_context"),
-            span: (number(row, "char_start"), number(row, "char_end")),
-            quote_span: (number(row, "quote_start"), number(row, "quote_end")),
-            quote: text(row, "quote").unwrap_or_default(),
-            page_id: text(row, "page_id").unwrap_or_default(),
-            page_version: number(row, "page_version"),
-            fragment_is_exact: number(row, "exact") == 1,
-            quote_is_inside: number(row, "inside") == 1,
-            source: source(row),
+        Ok(self.row(&sql, claim_id)?.map(|row| Chain {
+            claim_id: text(&row, "claim_id").unwrap_or_default(),
+            claim: text(&row, "claim_text").unwrap_or_default(),
+            edge_id: text(&row, "edge_id").unwrap_or_default(),
+            fragment_id: text(&row, "fragment_id").unwrap_or_default(),
+            heading: text(&row, "heading_context"),
+            span: (number(&row, "char_start"), number(&row, "char_end")),
+            quote_span: (number(&row, "quote_start"), number(&row, "quote_end")),
+            quote: text(&row, "quote").unwrap_or_default(),
+            page_id: text(&row, "page_id").unwrap_or_default(),
+            page: page(&row),
+            fragment_is_exact: number(&row, "exact") == 1,
+            quote_is_inside: number(&row, "inside") == 1,
+            source: text(&row, "claim_id").and_then(|id| shown.source_of(&id)),
         }))
     }
 }
 
-fn stated(row: &Row) -> Stated {
-    Stated {
-        claim: text(row, "words").unwrap_or_default(),
-        confidence: row.get("confidence").and_then(Value::as_f64).unwrap_or(0.0),
-        source: source(row),
-    }
+/// `paper.md, text version 1: its title`
+fn page(row: &Row) -> String {
+    let url = text(row, "url").unwrap_or_default();
+    let file = match url.strip_prefix("file:") {
+        Some(path) => path.rsplit('/').next().unwrap_or(path),
+        None => &url,
+    };
+    let version = number(row, "page_version");
+    let title = text(row, "title").unwrap_or_default();
+    format!("{file}, text version {version}: {title}")
 }
 
-fn source(row: &Row) -> Source {
-    let several = number(row, "authors") > 1;
-    let url = text(row, "url").unwrap_or_default();
+fn source(source: &PageSource) -> Source {
+    // Family names come first.
+    let first = source.authors.first();
+    let family = first.and_then(|name| name.split(',').next()).map(plain);
     Source {
-        author: text(row, "first_author").map(|name| {
-            if several {
-                format!("{name} et al.")
-            } else {
-                name
-            }
+        author: family.map(|name| match source.authors.len() {
+            1 => name,
+            _ => format!("{name} et al."),
         }),
-        year: row.get("year").and_then(Value::as_i64),
-        venue: text(row, "venue"),
-        doi: text(row, "doi"),
-        title: text(row, "title"),
-        file: match url.strip_prefix("file:") {
-            Some(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
-            None => url,
-        },
-        is_retracted: number(row, "is_retracted") == 1,
+        year: source.year,
+        venue: source.venue.as_deref().map(plain),
+        doi: source.doi.as_deref().map(plain),
+        title: plain(&source.title),
+        is_retracted: source.is_retracted,
     }
 }
 

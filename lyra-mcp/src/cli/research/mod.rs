@@ -308,13 +308,13 @@ impl Session<'_> {
                 ),
             ));
         }
-        self.report(&status.hypothesis)
+        self.report()
     }
 
-    fn report(&self, hypothesis: &str) -> Result<u8> {
+    fn report(&self) -> Result<u8> {
         let (engine, task_id) = (self.engine, self.task_id);
         let page = page::write(engine, task_id, self.usual_page.clone(), self.page)?;
-        let findings = Findings::collect(engine, task_id, hypothesis)?;
+        let findings = Findings::collect(engine, task_id)?;
         let mut place = Place::new(&self.settings.db, &self.settings.corpus, page);
         place.is_example = self.is_example;
         let mut out = Output::new();

@@ -99,7 +99,7 @@ fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     Ok(())
 }
 
-fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Result<()> {
+fn side(title: &str, claims: &[Stated], total: usize, out: &mut Print<'_>) -> Result<()> {
     let note = format!("{} of {total} claims", claims.len());
     heading(title, &note, out)?;
     if claims.is_empty() {
@@ -116,9 +116,8 @@ fn side(title: &str, claims: &[Stated], total: i64, out: &mut Print<'_>) -> Resu
         quoted(&shown(stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }
-    let hidden = total - i64::try_from(claims.len()).unwrap_or(total);
-    match hidden {
-        ..=0 => Ok(()),
+    match total.saturating_sub(claims.len()) {
+        0 => Ok(()),
         hidden => out(&format!(" … and {hidden} more: view v_hypothesis_evidence")),
     }
 }
@@ -172,11 +171,7 @@ fn attribution(source: &Source, indent: usize, out: &mut Print<'_>) -> Result<()
 /// `Scirica et al. 2013, New England Journal of Medicine, doi:10.…`
 fn citation(source: &Source) -> String {
     let mut parts = Vec::new();
-    let who = source
-        .author
-        .as_ref()
-        .or(source.title.as_ref())
-        .unwrap_or(&source.file);
+    let who = source.author.as_ref().unwrap_or(&source.title);
     parts.push(match source.year {
         Some(year) => format!("{} {year}", cut(who, 120)),
         None => cut(who, 120),
@@ -234,7 +229,7 @@ fn contradiction_of(number: usize, found: &Contradiction, out: &mut Print<'_>) -
     Ok(())
 }
 
-fn passages(n: i64) -> String {
+fn passages(n: usize) -> String {
     if n == 1 {
         "1 PASSAGE".to_owned()
     } else {
@@ -265,11 +260,7 @@ fn doubtful(found: &[Doubtful], out: &mut Print<'_>) -> Result<()> {
         return out(" none found");
     }
     for doubtful in found {
-        let title = doubtful
-            .source
-            .title
-            .as_ref()
-            .unwrap_or(&doubtful.source.file);
+        let title = &doubtful.source.title;
         quoted("", &format!("{title} ({})", doubtful.why), out)?;
         if let Some(words) = &doubtful.words {
             for line in wrap(&format!("“{}”", cut(words, QUOTE_COLUMNS)), WIDTH - 9) {
@@ -303,13 +294,10 @@ fn chain(chain: &Chain, out: &mut Print<'_>) -> Result<()> {
         &format!("{heading}; characters {start}–{end}"),
         out,
     )?;
-    let title = chain.source.title.as_deref().unwrap_or("");
-    let page = format!(
-        "{}, text version {}: {title}",
-        chain.source.file, chain.page_version
-    );
-    labelled("page", &chain.page_id, &page, out)?;
-    labelled("work", "", &citation(&chain.source), out)?;
+    labelled("page", &chain.page_id, &chain.page, out)?;
+    if let Some(source) = &chain.source {
+        labelled("work", "", &citation(source), out)?;
+    }
     let (start, end) = chain.quote_span;
     labelled(
         "quote",

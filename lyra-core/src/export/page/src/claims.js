@@ -26,7 +26,7 @@ function claimColumn(name, title, keep) {
 /** A claim in a list. */
 function claimItem(at) {
   const claim = data.claims[at];
-  const link = foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" });
+  const link = foreign("a", claimText(claim, 420), { href: claimLink(at), class: "claim-link" });
   return el("li", { class: "claim" }, link, sureness(claim), readIn(at), tally(claim), balance(claim));
 }
 

@@ -14,7 +14,7 @@ function startContradictions() {
 
 function contradiction(at) {
   const claim = data.claims[at];
-  const title = el("h3", {}, foreign("a", short(claim.text, 420), { href: claimLink(at), class: "claim-link" }));
+  const title = el("h3", {}, foreign("a", claimText(claim, 420), { href: claimLink(at), class: "claim-link" }));
   const confidence = claim.contradiction_confidence;
   const possible = confidence < POSSIBLE_BELOW ? el("span", { class: "small" }, `Possible: confidence ${twoDigits(confidence)}`) : null;
   const facts = el("div", { class: "facts" }, possible, stanceBadge(claim), balance(claim));

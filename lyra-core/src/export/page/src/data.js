@@ -44,6 +44,12 @@ function evidenceOf(claim, relation) {
     .sort((a, b) => (data.evidence[b].confidence ?? -1) - (data.evidence[a].confidence ?? -1) || a - b);
 }
 
+/** The text of a claim, shortened; if it refers back, after the previous sentence in brackets. */
+function claimText(claim, length) {
+  const before = claim.preceded_by ? `[${short(claim.preceded_by, 200)}] ` : "";
+  return before + short(claim.text, length);
+}
+
 /** Places of the claims on which sources contradict each other, the surest first. */
 function contradictedClaims() {
   const certainty = (at) => data.claims[at].contradiction_confidence ?? null;

@@ -66,7 +66,7 @@ function claimDetail(at) {
   const claim = data.claims[at];
   const showNode = el("button", { type: "button", class: "quiet", onclick: () => showInGraph(at) }, "Show in the graph");
   return [
-    detailTitle(claim.text),
+    detailTitle(claimText(claim, Infinity)),
     el("p", {}, stanceBadge(claim)),
     tally(claim),
     balance(claim),
