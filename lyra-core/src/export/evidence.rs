@@ -174,6 +174,34 @@ impl PageClaim {
 }
 
 impl EvidencePage {
+    /// Positions in `claims` of those that take this side, the surest first. Possible ones are left
+    /// out unless no claim surely takes any side: on documents that the built-in judge was not
+    /// trained on, one in two of its sure sides is right, and one in seven of the possible ones.
+    #[must_use]
+    pub fn sides(&self, stance: &str) -> Vec<usize> {
+        let takes_side =
+            |claim: &&PageClaim| matches!(claim.stance.as_deref(), Some("supports" | "refutes"));
+        let mut sided = self.claims.iter().filter(takes_side);
+        let is_any_sure = sided.any(|claim| !claim.is_possible());
+        let is_listed = |at: &usize| {
+            let claim = &self.claims[*at];
+            claim.stance.as_deref() == Some(stance) && !(is_any_sure && claim.is_possible())
+        };
+        let sure = |at: usize| self.claims[at].stance_confidence.unwrap_or(0.0);
+        let mut found: Vec<usize> = (0..self.claims.len()).filter(is_listed).collect();
+        found.sort_by(|a, b| sure(*b).total_cmp(&sure(*a)));
+        found
+    }
+
+    /// The number of claims that take this side: sure ones, and possible ones.
+    #[must_use]
+    pub fn count_sides(&self, stance: &str) -> (usize, usize) {
+        let claims = self.claims.iter();
+        let of = claims.filter(|claim| claim.stance.as_deref() == Some(stance));
+        let (possible, sure): (Vec<&PageClaim>, _) = of.partition(|claim| claim.is_possible());
+        (sure.len(), possible.len())
+    }
+
     /// Positions in `claims` on which sources contradict each other, the surest first.
     #[must_use]
     pub fn contradictions(&self) -> Vec<usize> {

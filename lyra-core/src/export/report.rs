@@ -130,12 +130,23 @@ fn push_contradictions(text: &mut String, page: &EvidencePage, cited: &mut Cited
     text.push('\n');
 }
 
-/// The parts of a report on a task, in order.
-const STANCES: [(Option<&str>, &str); 4] = [
-    (Some("supports"), "Claims that support the hypothesis"),
-    (Some("refutes"), "Claims that speak against it"),
-    (Some("neutral"), "Claims that do neither"),
-    (None, "Claims not yet judged against it"),
+/// The parts of a report on a task, in order: the stance of the claims, and whether they take it
+/// only possibly.
+const STANCES: [(Option<&str>, bool, &str); 6] = [
+    (
+        Some("supports"),
+        false,
+        "Claims that support the hypothesis",
+    ),
+    (Some("refutes"), false, "Claims that speak against it"),
+    (Some("supports"), true, "Claims that possibly support it"),
+    (
+        Some("refutes"),
+        true,
+        "Claims that possibly speak against it",
+    ),
+    (Some("neutral"), false, "Claims that do neither"),
+    (None, false, "Claims not yet judged against it"),
 ];
 
 /// The claims by their stance, the most certain first.
@@ -146,8 +157,11 @@ fn push_claims(
     cited: &mut Cited,
 ) {
     let sure = |at: &usize| page.claims[*at].stance_confidence.unwrap_or(-1.0);
-    for (stance, heading) in STANCES {
-        let is_here = |at: &usize| page.claims[*at].stance.as_deref() == stance;
+    for (stance, is_possible, heading) in STANCES {
+        let is_here = |at: &usize| {
+            let claim = &page.claims[*at];
+            claim.stance.as_deref() == stance && claim.is_possible() == is_possible
+        };
         let mut here: Vec<usize> = (0..page.claims.len()).filter(is_here).collect();
         if here.is_empty() {
             continue;

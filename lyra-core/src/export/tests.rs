@@ -410,10 +410,44 @@ fn a_report_says_what_is_meant_for_a_model_and_what_is_not_judged_yet() {
         "{report}"
     );
     assert!(report.contains("`c4`: nothing"), "{report}");
+    let sure = "## Claims that speak against it (1)\n\n### The judge is sure\n";
+    assert!(report.contains(sure), "{report}");
+    let possible = "## Claims that possibly speak against it (1)\n";
+    assert!(report.contains(possible), "{report}");
     assert!(
         report.contains("### \\[A judge is sure.\\] It is less sure\n\n`c5` (possible): nothing"),
         "{report}"
     );
+}
+
+#[test]
+fn possible_sides_are_listed_if_no_claim_takes_a_side_surely() {
+    let (_folder, graph) = graph();
+    let sides = |graph: &EvidenceGraph| {
+        let page = graph.read(|r| evidence_page(r, "task_00000001")).unwrap();
+        let ids = page.sides("refutes").into_iter();
+        let ids: Vec<String> = ids.map(|at| page.claims[at].id.clone()).collect();
+        (ids, page.count_sides("refutes"))
+    };
+    let stance = |id: &str, relation: &str, confidence: f64| {
+        format!(
+            r#"{{"type":"claim","id":"{id}","task_id":"task_00000001","claim_text":"{id}"}}
+               {{"type":"hypothesis_stance","claim_id":"{id}","task_id":"task_00000001","relation":"{relation}","confidence":{confidence},"judge_id":"judge"}}"#
+        )
+        .replace("\n               ", "\n")
+    };
+    let now = graph.clock().now();
+    let add = |lines: &str| {
+        crate::store::graph::import_jsonl(graph.database(), &now, lines.as_bytes()).unwrap();
+    };
+    add(&[stance("c6", "refutes", 0.5), stance("c7", "refutes", 0.6)].join("\n"));
+    let listed = vec!["c7".to_owned(), "c6".to_owned()];
+    assert_eq!(sides(&graph), (listed, (0, 2)));
+    // The sure side may be the other one.
+    add(&stance("c8", "supports", 0.9));
+    assert_eq!(sides(&graph), (Vec::new(), (0, 2)));
+    add(&stance("c9", "refutes", 0.8));
+    assert_eq!(sides(&graph), (vec!["c9".to_owned()], (1, 2)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::{Call, Outcome};
 use crate::access::Access;
 use crate::error::{Code, ToolError};
 use crate::wire::{Reply, json_size};
-use lyra_core::{EvidencePage, PageClaim, PageEvidence};
+use lyra_core::{EvidencePage, PageEvidence};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
@@ -182,20 +182,21 @@ fn row(page: &EvidencePage, at: usize) -> (&'static str, Value) {
 }
 
 fn summary(page: &EvidencePage) -> Value {
-    let of = |stance: &str| {
-        let claims = page.claims.iter();
-        claims
-            .filter(|claim| claim.stance.as_deref() == Some(stance))
-            .count()
+    let (supports, refutes) = (page.count_sides("supports"), page.count_sides("refutes"));
+    let possible = supports.1 + refutes.1;
+    let others = page.claims.len() - supports.0 - refutes.0 - possible;
+    let possibly = match possible {
+        0 => String::new(),
+        _ => format!(", {possible} possibly do one or the other"),
     };
-    let (supports, refutes) = (of("supports"), of("refutes"));
-    let others = page.claims.len() - supports - refutes;
     let passages = page.evidence.len() + page.left_out.map_or(0, |left_out| left_out.passages);
     let retracted = page.sources.iter().filter(|s| s.is_retracted).count();
     let summary = format!(
-        "Of {} claims, {supports} support the hypothesis, {refutes} refute it, {others} are neutral or not \
+        "Of {} claims, {} support the hypothesis, {} refute it{possibly}, {others} are neutral or not \
          judged. {passages} passages from {} sources, {retracted} of them retracted.",
         page.claims.len(),
+        supports.0,
+        refutes.0,
         page.sources.len(),
     );
     let claims: Vec<Value> = ["supports", "refutes"]
@@ -205,13 +206,11 @@ fn summary(page: &EvidencePage) -> Value {
     json!({ "hypothesis": page.hypothesis, "summary": summary, "claims": claims })
 }
 
-/// The claims of a stance of which the judge is most certain.
+/// The claims of a side of which the judge is most certain.
 fn strongest<'a>(page: &'a EvidencePage, stance: &'a str) -> impl Iterator<Item = Value> + 'a {
-    let mut claims: Vec<(usize, &PageClaim)> = page.claims.iter().enumerate().collect();
-    claims.retain(|(_, claim)| claim.stance.as_deref() == Some(stance));
-    let sure = |claim: &PageClaim| claim.stance_confidence.unwrap_or(0.0);
-    claims.sort_by(|(_, a), (_, b)| sure(b).total_cmp(&sure(a)));
-    claims.into_iter().take(CLAIMS).map(move |(at, claim)| {
+    let claims = page.sides(stance).into_iter().take(CLAIMS);
+    claims.map(move |at| {
+        let claim = &page.claims[at];
         let mut told = json!({
             "claim_id": claim.id, "stance": stance, "confidence": claim.stance_confidence,
             "text": short(&claim.in_context()),

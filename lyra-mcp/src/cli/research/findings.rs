@@ -3,12 +3,15 @@
 
 use super::super::layout::plain;
 use lyra_core::store::guard::{SqlOptions, SqlParams, SqlRequest};
-use lyra_core::{Engine, Error, EvidencePage, PageClaim, PageSource, Result};
+use lyra_core::{Engine, Error, EvidencePage, PageSource, Result};
 use serde_json::{Map, Value, json};
 
 /// Maximum number of claims shown for the hypothesis, and of those shown against it; each from
 /// another source, as long as there are others.
 const CLAIMS_A_SIDE: usize = 6;
+
+/// The same if they are only possible.
+const POSSIBLE_A_SIDE: usize = 3;
 
 /// Maximum number of contradictions shown.
 const CONTRADICTIONS: usize = 3;
@@ -42,8 +45,9 @@ pub(super) struct Counts {
     pub(super) refutes: usize,
     pub(super) neutral: usize,
     pub(super) contradicted: usize,
-    pub(super) claims_for: usize,
-    pub(super) claims_against: usize,
+    /// Sure ones, and possible ones.
+    pub(super) claims_for: (usize, usize),
+    pub(super) claims_against: (usize, usize),
     pub(super) claims_aside: usize,
 }
 
@@ -64,6 +68,7 @@ pub(super) struct Source {
 pub(super) struct Stated {
     pub(super) claim: String,
     pub(super) confidence: f64,
+    pub(super) is_possible: bool,
     pub(super) source: Source,
 }
 
@@ -126,9 +131,10 @@ impl Findings {
     pub(in crate::cli) fn collect(engine: &Engine, task_id: &str) -> Result<Self> {
         let page = engine.evidence_page(task_id, usize::MAX)?;
         let shown = Shown::new(&page);
-        let (supporting, refuting) = (shown.stated("supports"), shown.stated("refutes"));
+        let supporting = shown.stated(page.sides("supports"));
+        let refuting = shown.stated(page.sides("refutes"));
         let nearest = match supporting.is_empty() && refuting.is_empty() {
-            true => shown.stated("neutral"),
+            true => shown.nearest(),
             false => Vec::new(),
         };
         let contradictions = shown.between_sources();
@@ -177,35 +183,41 @@ impl<'a> Shown<'a> {
         Some(source(&self.page.sources[self.origins[at]?]))
     }
 
-    /// The claims with this stance on the hypothesis: the most certain of each source and, if there
-    /// is room, further ones. Of neutral claims, the least certain come first.
-    fn stated(&self, stance: &str) -> Vec<Stated> {
-        let sign = if stance == "neutral" { -1.0 } else { 1.0 };
-        let sure = |claim: &PageClaim| claim.stance_confidence.unwrap_or(0.0) * sign;
+    /// The neutral claims of which the judge is least certain.
+    fn nearest(&self) -> Vec<Stated> {
         let claims = &self.page.claims;
-        let mut places: Vec<usize> = (0..claims.len())
-            .filter(|at| {
-                claims[*at].stance.as_deref() == Some(stance) && self.origins[*at].is_some()
-            })
-            .collect();
-        places.sort_by(|a, b| sure(&claims[*b]).total_cmp(&sure(&claims[*a])));
+        let sure = |at: &usize| claims[*at].stance_confidence.unwrap_or(0.0);
+        let is_neutral = |at: &usize| claims[*at].stance.as_deref() == Some("neutral");
+        let mut places: Vec<usize> = (0..claims.len()).filter(is_neutral).collect();
+        places.sort_by(|a, b| sure(a).total_cmp(&sure(b)));
+        self.stated(places)
+    }
+
+    /// The first of these claims, in their order: one of each source and, if there is room, further
+    /// ones.
+    fn stated(&self, places: Vec<usize>) -> Vec<Stated> {
+        let claims = &self.page.claims;
+        let most = match places.first() {
+            Some(first) if claims[*first].is_possible() => POSSIBLE_A_SIDE,
+            _ => CLAIMS_A_SIDE,
+        };
         let mut of_source = vec![0; self.page.sources.len()];
-        let mut ranked: Vec<(usize, usize)> = places
-            .into_iter()
-            .filter_map(|at| {
-                let rank = &mut of_source[self.origins[at]?];
-                *rank += 1;
-                Some((*rank, at))
-            })
-            .collect();
-        ranked.sort_by_key(|(rank, _)| *rank);
-        ranked.truncate(CLAIMS_A_SIDE);
-        ranked.sort_by(|(_, a), (_, b)| sure(&claims[*b]).total_cmp(&sure(&claims[*a])));
-        let stated = |(_, at): (usize, usize)| {
+        let mut ranked: Vec<(usize, usize, usize)> = Vec::new();
+        for (place, at) in places.into_iter().enumerate() {
+            if let Some(source) = self.origins[at] {
+                of_source[source] += 1;
+                ranked.push((of_source[source], place, at));
+            }
+        }
+        ranked.sort_unstable();
+        ranked.truncate(most);
+        ranked.sort_unstable_by_key(|(_, place, _)| *place);
+        let stated = |(_, _, at): (usize, usize, usize)| {
             let claim = &claims[at];
             Some(Stated {
                 claim: plain(&claim.in_context()),
                 confidence: claim.stance_confidence.unwrap_or(0.0),
+                is_possible: claim.is_possible(),
                 source: source(&self.page.sources[self.origins[at]?]),
             })
         };
@@ -232,6 +244,7 @@ impl<'a> Shown<'a> {
                 side.map(|e| Stated {
                     claim: plain(&e.quote),
                     confidence: e.confidence.unwrap_or(0.0),
+                    is_possible: false,
                     source: source(&self.page.sources[e.source]),
                 })
             });
@@ -314,12 +327,6 @@ impl Graph<'_> {
             )?
             .ok_or_else(|| Error::internal("counting gave no row"))?;
         let claims = &page.claims;
-        let stance = |stance| {
-            claims
-                .iter()
-                .filter(|c| c.stance.as_deref() == Some(stance))
-                .count()
-        };
         Ok(Counts {
             documents: number(&row, "documents"),
             corpus: self.corpus(),
@@ -329,9 +336,9 @@ impl Graph<'_> {
             refutes: claims.iter().map(|c| c.refutes).sum(),
             neutral: claims.iter().map(|c| c.neutral).sum(),
             contradicted: page.contradictions().len(),
-            claims_for: stance("supports"),
-            claims_against: stance("refutes"),
-            claims_aside: stance("neutral"),
+            claims_for: page.count_sides("supports"),
+            claims_against: page.count_sides("refutes"),
+            claims_aside: page.count_sides("neutral").0,
         })
     }
 

@@ -69,7 +69,8 @@ fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
     ))?;
     out(&format!(
         " Claims for the hypothesis: {}; against it: {}.",
-        counts.claims_for, counts.claims_against
+        sides(counts.claims_for),
+        sides(counts.claims_against)
     ))?;
     out(&format!(
         " Claims that take no side: {}.",
@@ -80,6 +81,14 @@ fn counts(counts: &Counts, out: &mut Print<'_>) -> Result<()> {
         counts.supports, counts.refutes, counts.neutral
     ))?;
     out(&format!(" Claims in dispute: {}.", counts.contradicted))
+}
+
+/// `3`, or `3 and 4 possible`
+fn sides((sure, possible): (usize, usize)) -> String {
+    match possible {
+        0 => sure.to_string(),
+        _ => format!("{sure} and {possible} possible"),
+    }
 }
 
 fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
@@ -99,30 +108,37 @@ fn models(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
     Ok(())
 }
 
-fn side(title: &str, claims: &[Stated], total: usize, out: &mut Print<'_>) -> Result<()> {
-    let note = format!("{} of {total} claims", claims.len());
-    heading(title, &note, out)?;
-    if claims.is_empty() {
-        return out(" none found");
+fn side(
+    title: &str,
+    claims: &[Stated],
+    (sure, possible): (usize, usize),
+    out: &mut Print<'_>,
+) -> Result<()> {
+    let are_possible = claims.first().is_some_and(|first| first.is_possible);
+    let total = if are_possible { possible } else { sure };
+    heading(title, &format!("{} of {total} claims", claims.len()), out)?;
+    match (claims.is_empty(), are_possible) {
+        (true, _) => out(" none found")?,
+        (false, true) => possible_below(out)?,
+        (false, false) => {}
     }
-    let sure = claims
-        .iter()
-        .take_while(|c| c.confidence >= POSSIBLE_BELOW)
-        .count();
-    for (index, stated) in claims.iter().enumerate() {
-        if index == sure {
-            possible(out)?;
-        }
+    for stated in claims {
         quoted(&shown(stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }
-    match total.saturating_sub(claims.len()) {
-        0 => Ok(()),
-        hidden => out(&format!(" … and {hidden} more: view v_hypothesis_evidence")),
+    let more = total.saturating_sub(claims.len());
+    if more > 0 {
+        out(&format!(" … and {more} more: view v_hypothesis_evidence"))?;
+    }
+    match !are_possible && possible > 0 {
+        true => out(&format!(
+            " {possible} possible (confidence below {POSSIBLE_BELOW:.2}): view v_hypothesis_evidence"
+        )),
+        false => Ok(()),
     }
 }
 
-fn possible(out: &mut Print<'_>) -> Result<()> {
+fn possible_below(out: &mut Print<'_>) -> Result<()> {
     out(&format!(
         " Possible (confidence of the judge below {POSSIBLE_BELOW:.2}):"
     ))
@@ -201,7 +217,7 @@ fn contradictions(findings: &Findings, out: &mut Print<'_>) -> Result<()> {
             out("")?;
         }
         if index == sure {
-            possible(out)?;
+            possible_below(out)?;
         }
         contradiction_of(index + 1, contradiction, out)?;
     }
