@@ -298,7 +298,7 @@ fn documents_that_are_not_read_are_named() {
 fn what_cannot_be_researched_is_refused_with_a_hint() {
     let desk = Desk::new();
     // Creates the database, in which tasks are then looked for.
-    desk.run(&["doctor", "--corpus", "papers"]);
+    desk.run(&["import", "-"]);
     assert!(desk.db.exists());
     for (arguments, code, words) in [
         (vec!["research"], 2, "HYPOTHESIS"),
