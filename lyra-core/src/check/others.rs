@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::research::pipeline::Pipeline;
 use crate::store::graph::{Reader, StoredFragment};
 use crate::store::model::Relation;
+use crate::store::text::url::source_name;
 use crate::store::text::{is_cjk, ranking_terms};
 use crate::store::vectors::{Ranking, SearchMode};
 use std::cmp::Reverse;
@@ -194,7 +195,7 @@ fn surest(heard: &[Heard], relation: Relation, least: f64) -> Option<JudgedSente
 fn contested(item: &Item, heard: &[Heard], judge: &str) -> Option<Finding> {
     let (source, judged) = surest(heard, Relation::Refutes, CONTESTS_FROM)?;
     let evidence = source.evidence(judged.sentence);
-    let who = source.source.title.as_deref().unwrap_or(&source.source.url);
+    let who = source_name(source.source.title.as_deref(), &source.source.url);
     let message = format!("{who:?} says: {}", shorten(&evidence.quote));
     let mut finding = item.finding(CheckCode::Contested, message);
     finding.evidence = Some(evidence);
@@ -214,7 +215,7 @@ fn suggest(item: &mut Item, heard: &[Heard]) {
     };
     if let Some((source, judged)) = surest(heard, Relation::Supports, SAYS_IT_FROM) {
         let evidence = source.evidence(judged.sentence);
-        let who = source.source.title.as_deref().unwrap_or(&source.source.url);
+        let who = source_name(source.source.title.as_deref(), &source.source.url);
         uncited.message = format!(
             "no source is cited for this; {who:?} says: {}",
             shorten(&evidence.quote)

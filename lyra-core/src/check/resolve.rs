@@ -255,6 +255,13 @@ impl Sources {
                 found = self.address(url);
             }
         }
+        // Bibliographies, such as those that Lyra exports, name a file without a title by its name.
+        for word in entry.text.split_whitespace() {
+            let name = word.trim_matches(|c: char| !c.is_alphanumeric());
+            if found.sources.is_empty() && self.by_file.contains_key(&name.to_lowercase()) {
+                found = self.address(name);
+            }
+        }
         let by_identifier = !found.sources.is_empty();
         let titled = self.by_title(entry);
         let is_named = titled.iter().any(|at| {

@@ -101,26 +101,46 @@ fn from_rst(text: &str) -> String {
     out
 }
 
-/// Reads the fields at the beginning of a document, as in PEPs, and keeps only the title. Returns
-/// where the text begins.
+/// Turns the fields at the beginning of a document, as in PEPs, into front matter: the title, the
+/// authors and the date. Returns where the text begins.
 fn header(lines: &[&str], out: &mut String) -> usize {
-    let fields = lines.iter().take_while(|line| {
-        FIELD.is_match(line) || line.starts_with([' ', '\t']) && !line.trim().is_empty()
-    });
-    let count = fields.count();
-    let value_of = |line: &&str| {
-        let found = FIELD.captures(line)?;
-        found[1]
-            .eq_ignore_ascii_case("title")
-            .then(|| found[2].to_owned())
+    let goes_on = |line: &str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
+    let is_field = |line: &&&str| FIELD.is_match(line) || goes_on(line);
+    let count = lines.iter().take_while(is_field).count();
+    let value_of = |name: &str| {
+        let mut lines = lines[..count].iter().skip_while(|line| {
+            FIELD
+                .captures(line)
+                .is_none_or(|found| !found[1].eq_ignore_ascii_case(name))
+        });
+        let first = FIELD.captures(lines.next()?)?[2].to_owned();
+        let rest = lines
+            .take_while(|line| goes_on(line))
+            .map(|line| line.trim());
+        Some(
+            [first.as_str()]
+                .into_iter()
+                .chain(rest)
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     };
-    match lines[..count].iter().find_map(value_of) {
-        Some(title) if count > 1 => {
-            out.push_str(&format!("# {title}\n\n"));
-            count
-        }
-        _ => 0,
+    if count < 2 || value_of("title").is_none() {
+        return 0;
     }
+    out.push_str("---\n");
+    for (field, key) in [
+        ("title", "title"),
+        ("author", "authors"),
+        ("created", "created"),
+    ] {
+        if let Some(value) = value_of(field) {
+            // A text in JSON is one in YAML, too.
+            out.push_str(&format!("{key}: {}\n", serde_json::Value::from(value)));
+        }
+    }
+    out.push_str("---\n\n");
+    count
 }
 
 /// A title with its adornment (and whether there is also a line above), and the number of lines.
@@ -223,13 +243,16 @@ mod tests {
 
     #[test]
     fn restructured_text_has_headings_prose_and_code() {
-        let text = "PEP: 9999\nTitle: Faster frogs\nAuthor: A. Dean\n\nAbstract\n========\n\n\
+        let text = "PEP: 9999\nTitle: Faster frogs\nAuthor: A. Dean <dean at example.org>,\n        Bo Kim\n\
+            Created: 09-Jan-2023\n\nAbstract\n========\n\n\
             Frogs are *faster* with :pep:`703`, see `the list <https://x.org>`__.\n\n\
             Details\n~~~~~~~\n\nFor example::\n\n    frog.jump()\n\n\
             .. note::\n\n   A note is prose.\n\n.. code-block:: python\n\n   import frog\n\n\
             .. _target: https://x.org\n\nThe end.\n";
         let document = parse_rst(text);
         assert_eq!(document.meta.title.as_deref(), Some("Faster frogs"));
+        assert_eq!(document.meta.authors, ["A. Dean", "Bo Kim"]);
+        assert_eq!(document.meta.published_date.as_deref(), Some("2023-01-09"));
         let expected = [
             (Heading, "Faster frogs"),
             (Heading, "Abstract"),

@@ -24,6 +24,7 @@ const KEYS: &[&str] = &[
     "year",
     "published_date",
     "date",
+    "created",
     "venue",
     "journal",
     "doi",
@@ -123,7 +124,9 @@ fn apply_key(meta: &mut DocumentMeta, key: &str, value: &Value) -> Result<(), St
         "title" => meta.title = some_text(value)?,
         "authors" | "author" => meta.authors = authors(value)?,
         "year" => meta.year = Some(year(value)?),
-        "published_date" | "date" => {
+        // The date of publication, where there is one, says more than that of the first version.
+        "created" if meta.published_date.is_some() => {}
+        "published_date" | "date" | "created" => {
             let text = some_text(value)?.unwrap_or_default();
             meta.published_date = Some(iso_date(&text).or_else(|| written_date(&text)).ok_or_else(|| {
                 format!(
@@ -251,10 +254,11 @@ fn names_in(text: &str) -> Vec<String> {
     names
 }
 
-/// A name without the addresses and account handles after it: `Ann Lee (@ann) <ann@example.org>`.
+/// A name without the addresses and account handles after it: `Ann Lee (@ann) <ann@example.org>`,
+/// `Ann Lee <ann at example.org>`.
 fn without_contact(name: &str) -> String {
     static CONTACT: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"<[^<>]*@[^<>]*>|\([^()]*@[^()]*\)").expect("constant and tested")
+        Regex::new(r"<[^<>]*(?:@| at )[^<>]*>|\([^()]*@[^()]*\)").expect("constant and tested")
     });
     let rest = collapse(&CONTACT.replace_all(name, " "));
     if rest.is_empty() {

@@ -7,11 +7,12 @@
 //! revision of the judge's verdict; a rejected claim was invalidated by an activity of the person
 //! who rejected it. Identifiers are `urn:lyra:` names of the graph's own ids.
 
-use super::sources::{file_name, is_web};
+use super::sources::is_web;
 use super::written::{report_of, unwritten};
 use crate::error::{Error, Result};
 use crate::security::display::harmless_json;
 use crate::store::graph::{ExportReport, Part, Row};
+use crate::store::text::url::file_name;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -7,7 +7,7 @@ use super::written::{report_of, unwritten};
 use crate::error::Result;
 use crate::security::display::is_harmful;
 use crate::security::injection;
-use crate::store::confidence::POSSIBLE_BELOW;
+use crate::store::confidence::{POSSIBLE_BELOW, two_digits};
 use crate::store::graph::{ExportReport, Part};
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -190,8 +190,21 @@ fn push_claim(text: &mut String, claim: &PageClaim) {
         "### {}\n\n`{}`{}: {ratio}.\n\n",
         line(&claim.in_context()),
         claim.id,
-        possible(claim.is_possible())
+        stance(claim)
     ));
+}
+
+/// ` (confidence 0.81)`, for a claim that takes a side
+fn stance(claim: &PageClaim) -> String {
+    let takes_side = matches!(claim.stance.as_deref(), Some("supports" | "refutes"));
+    let Some(confidence) = claim.stance_confidence.filter(|_| takes_side) else {
+        return String::new();
+    };
+    let confidence = two_digits(confidence);
+    match claim.is_possible() {
+        true => format!(" (possible, confidence {confidence})"),
+        false => format!(" (confidence {confidence})"),
+    }
 }
 
 fn possible(is_possible: bool) -> &'static str {
@@ -211,6 +224,10 @@ fn edge_line(e: &PageEvidence, page: &EvidencePage, cited: &mut Cited) -> String
         "supports" => (format!("For ({confidence})"), format!(" `{}`", e.id)),
         _ => (format!("Against ({confidence})"), format!(" `{}`", e.id)),
     };
+    let outdated = match e.is_outdated {
+        true => ", from an older text of the source",
+        false => "",
+    };
     let source = &page.sources[e.source];
     let number = cited.number(source);
     let retracted = match source.is_retracted {
@@ -222,7 +239,7 @@ fn edge_line(e: &PageEvidence, page: &EvidencePage, cited: &mut Cited) -> String
         false => "",
     };
     format!(
-        "{what}: “{}”{} [\\[{number}\\]](#source-{number}){retracted}{human}{id}",
+        "{what}: “{}”{} [\\[{number}\\]](#source-{number}){retracted}{outdated}{human}{id}",
         line(&e.quote),
         suspicion(&e.quote)
     )

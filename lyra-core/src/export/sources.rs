@@ -5,8 +5,8 @@ use super::people::Name;
 use crate::error::Result;
 use crate::store::graph::Part;
 use crate::store::text::identifiers::{doi_from_url, find_identifiers, is_preprint_doi};
+use crate::store::text::url::file_name;
 use std::collections::HashMap;
-use url::Url;
 
 /// A publication, or a page without one.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -136,21 +136,6 @@ impl Source {
 pub(super) fn is_web(url: &str) -> bool {
     let scheme = url.split_once("://").map(|(scheme, _)| scheme);
     scheme.is_some_and(|s| s.eq_ignore_ascii_case("http") || s.eq_ignore_ascii_case("https"))
-}
-
-/// The last part of a path; `None` for addresses that are neither file addresses nor paths.
-pub(super) fn file_name(address: &str) -> Option<String> {
-    let path = match Url::parse(address) {
-        Ok(url) if url.scheme() == "file" => match url.to_file_path() {
-            Ok(path) => path.to_string_lossy().into_owned(),
-            Err(()) => url.path().to_owned(),
-        },
-        // A scheme of a single letter is a drive.
-        Ok(url) if url.scheme().len() > 1 => return None,
-        _ => address.to_owned(),
-    };
-    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
-    name.map(str::to_owned)
 }
 
 /// The publication date: the exact one, unless its year differs from the year in the graph.

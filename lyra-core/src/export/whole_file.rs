@@ -135,11 +135,15 @@ fn is_database(path: &Path) -> bool {
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
-    Error::new(
-        ErrorKind::Backend,
-        format!("{} cannot be written: {error}", path.display()),
-    )
-    .with_source(error)
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let why = match folder.is_some_and(|folder| !folder.exists()) {
+        true => "its folder does not exist".to_owned(),
+        false => error.to_string(),
+    };
+    let message = format!("{} cannot be written: {why}", path.display());
+    Error::new(ErrorKind::Backend, message).with_source(error)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use lyra_core::check::{
     CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, CheckedSentence, DraftFormat,
     Finding, MOST_UNREACHED, SourceStanding, Standing, StandingRequest,
 };
+use lyra_core::store::text::url::source_name;
 use lyra_core::{Engine, Error, ErrorKind, Result, WholeFile};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,9 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
             let text = format!("judged {} of {} pairs", progress.judged, progress.pairs);
             line.show(share, &text);
         };
-        engine.check(&request, &show).await
+        let report = engine.check(&request, &show).await?;
+        line.show(1.0, "all pairs are judged");
+        Ok(report)
     })?;
     let text = match options.format.of_library() {
         Some(format) => report.render(format, &name)?,
@@ -204,7 +207,7 @@ pub(super) fn standing(settings: &Settings, options: &StandingOptions) -> Result
     write(&text, None)
 }
 
-/// Progress lines, at most one per second.
+/// Progress lines: at most one per second, and the last.
 struct Line(Mutex<(ProgressLine, Instant)>);
 
 impl Line {
@@ -212,7 +215,7 @@ impl Line {
         let Ok(mut line) = self.0.lock() else {
             return;
         };
-        if line.1.elapsed() >= Duration::from_secs(1) {
+        if share >= 1.0 || line.1.elapsed() >= Duration::from_secs(1) {
             line.1 = Instant::now();
             line.0.show(share, text);
         }
@@ -225,8 +228,9 @@ impl Line {
     }
 }
 
-/// Opens the graph and reads what is new in the folders of `--corpus`. If no graph is named and
-/// none exists, the folders and what is fetched are read into a temporary one.
+/// Opens the graph and reads what is new in the folders of `--corpus`. If no graph is named, folders
+/// named on the command line are read into a temporary one, and so is what is fetched if there is
+/// no graph.
 fn with_engine<T>(
     settings: &Settings,
     fetches: bool,
@@ -234,21 +238,20 @@ fn with_engine<T>(
 ) -> Result<T> {
     let mut settings = settings.clone();
     let mut folder = None;
-    if !settings.db.exists() {
-        if settings.corpus.is_empty() && !fetches {
-            return Err(no_database(&settings).with_hint(
-                "give the place of a graph with --db PATH, or a folder of documents with --corpus DIR; \
-                 a check with --fetch needs neither",
-            ));
-        }
-        if settings.db_is_default {
-            let made = tempfile::tempdir().map_err(|error| {
-                let message = format!("no folder for a graph: {error}");
-                Error::new(ErrorKind::Storage, message)
-            })?;
-            settings.db = made.path().join("check.db");
-            folder = Some(made);
-        }
+    let is_missing = !settings.db.exists();
+    if is_missing && settings.corpus.is_empty() && !fetches {
+        return Err(no_database(&settings).with_hint(
+            "give the place of a graph with --db PATH, or a folder of documents with --corpus DIR; \
+             a check with --fetch needs neither",
+        ));
+    }
+    if settings.db_is_default && (is_missing || settings.corpus_is_flag) {
+        let made = tempfile::tempdir().map_err(|error| {
+            let message = format!("no folder for a graph: {error}");
+            Error::new(ErrorKind::Storage, message)
+        })?;
+        settings.db = made.path().join("check.db");
+        folder = Some(made);
     }
     let engine = Engine::open(engine_config(&settings)?)?;
     let line = Line(Mutex::new((ProgressLine::new(), Instant::now())));
@@ -261,7 +264,11 @@ fn with_engine<T>(
                     &format!("reading the folders: {} new or changed", report.read),
                 );
             };
-            engine.sync_corpus(&show).await?;
+            if let Some(report) = engine.sync_corpus(&show).await? {
+                let (new, known) = (report.read, report.unchanged);
+                let text = format!("read the folders: {new} new or changed, {known} known");
+                line.show(1.0, &text);
+            }
         }
         work(&engine, &line).await
     });
@@ -345,13 +352,13 @@ fn finding_lines(lines: &mut Vec<String>, finding: &Finding) {
         indent(lines, "    ", diff);
     }
     if let Some(evidence) = &finding.evidence {
-        let title = evidence.title.as_deref().unwrap_or(&evidence.url);
+        let title = source_name(evidence.title.as_deref(), &evidence.url);
         // Most messages already contain the quote.
         let begins: String = evidence.quote.chars().take(40).collect();
         if !finding.message.contains(&begins) {
             indent(lines, "    ", &format!("“{}”", evidence.quote));
         }
-        indent(lines, "    in ", title);
+        indent(lines, "    in ", &title);
     }
 }
 
@@ -401,14 +408,14 @@ fn standing_text(standing: &Standing) -> String {
 }
 
 fn source_lines(lines: &mut Vec<String>, name: &str, source: &SourceStanding) {
-    let title = source.title.as_deref().unwrap_or(&source.url);
+    let title = source_name(source.title.as_deref(), &source.url);
     let retracted = if source.is_retracted {
         ", retracted"
     } else {
         ""
     };
     let start = format!("{name} ({:.2}{retracted}) ", source.confidence);
-    indent(lines, &start, title);
+    indent(lines, &start, &title);
     if let Some(evidence) = &source.evidence {
         indent(lines, "    ", &format!("“{}”", evidence.quote));
     }

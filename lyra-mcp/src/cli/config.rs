@@ -67,6 +67,8 @@ pub(super) struct Settings {
     pub(super) db: PathBuf,
     /// The location of the database is the default, so its folder may be created.
     pub(super) db_is_default: bool,
+    /// The folders were named on the command line.
+    pub(super) corpus_is_flag: bool,
     /// The graph is read-only.
     pub(super) read_only: bool,
     /// Whether the server records its calls.
@@ -137,6 +139,7 @@ fn settle_with(flags: &Global, env: Env<'_>) -> Result<Settings> {
     let workers = sources.number("workers", 1..=64)?;
     Ok(Settings {
         db_is_default: db.is_none(),
+        corpus_is_flag: !flags.corpus.is_empty(),
         db: db.unwrap_or_else(|| data_folder(env).join("lyra").join("lyra.db")),
         read_only: sources.truth("read_only")?.unwrap_or(false),
         audit: sources.truth("audit")?.unwrap_or(false),

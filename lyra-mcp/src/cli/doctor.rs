@@ -61,6 +61,13 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
             failures.push(what.to_owned());
         }
     }
+    for folder in settings.corpus.iter().filter(|folder| !folder.exists()) {
+        let error = Error::not_found(format!("there is no folder {}", folder.display()))
+            .with_hint("give the path of a folder of documents with --corpus DIR");
+        failed(out, "corpus", &error)?;
+        failures.push("corpus".to_owned());
+    }
+    config.corpus.retain(|folder| folder.exists());
     // A check must not create the database, so a missing one is replaced by a temporary one.
     let is_missing = !settings.read_only && !settings.db.exists();
     let folder = tempfile::tempdir().map_err(|error| unwritable("a temporary folder", &error))?;

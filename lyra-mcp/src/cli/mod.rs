@@ -135,8 +135,8 @@ enum Command {
     Judge(judging::Options),
     /// Check a draft: compare every sentence with the sources that it cites
     ///
-    /// With --corpus and no existing graph, the folder is read into a temporary graph, which is
-    /// removed afterwards.
+    /// With --corpus and without --db, the folder is read into a temporary graph, which is removed
+    /// afterwards.
     Check(check::Options),
     /// Show which sources of the graph are for, against or silent on one statement
     Standing(check::StandingOptions),

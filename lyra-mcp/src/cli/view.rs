@@ -28,6 +28,9 @@ pub(super) struct Options {
     /// Maximum number of rows [default: all rows]
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Only these columns, in this order
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    columns: Vec<String>,
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -126,6 +129,19 @@ fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
             break;
         }
     }
+    for column in &options.columns {
+        if !columns.contains(column) {
+            let message = format!("{} has no column {column:?}", options.name);
+            let hint = format!("its columns are {}", columns.join(", "));
+            return Err(Error::invalid(message).with_hint(hint));
+        }
+    }
+    if !options.columns.is_empty() {
+        columns.clone_from(&options.columns);
+        for row in &mut rows {
+            row.retain(|name, _| columns.contains(name));
+        }
+    }
     Ok((columns, rows))
 }
 
@@ -153,7 +169,7 @@ fn table(columns: &[String], rows: &[Row]) -> Vec<String> {
     let mut lines = vec![line_of(columns.to_vec())];
     lines.extend(
         rows.iter()
-            .map(|row| line_of(columns.iter().map(|c| shown(&row[c])).collect())),
+            .map(|row| line_of(columns.iter().map(|c| rounded(&row[c])).collect())),
     );
     let widths: Vec<usize> = (0..columns.len())
         .map(|i| lines.iter().map(|line| width(&line[i])).max().unwrap_or(0))
@@ -164,6 +180,14 @@ fn table(columns: &[String], rows: &[Row]) -> Vec<String> {
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     lines.iter().map(print).collect()
+}
+
+/// A fraction with three digits, anything else as it is.
+fn rounded(value: &Value) -> String {
+    match value.as_f64() {
+        Some(number) if value.is_f64() => format!("{number:.3}"),
+        _ => shown(value),
+    }
 }
 
 fn shown(value: &Value) -> String {

@@ -1,6 +1,7 @@
 //! The draft with its findings as one page, without scripts or requests, in light and dark mode.
 
 use super::super::{CheckCode, CheckReport, CheckedSentence, Finding};
+use crate::store::text::url::source_name;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("page.css");
@@ -89,12 +90,12 @@ fn one(finding: &Finding, page: &mut String) {
         let _ = write!(page, "<p class=\"diff\">{}</p>", marked(diff));
     }
     if let Some(evidence) = &finding.evidence {
-        let title = evidence.title.as_deref().unwrap_or(&evidence.url);
+        let title = source_name(evidence.title.as_deref(), &evidence.url);
         let _ = write!(
             page,
             "<blockquote>{}<footer>{}</footer></blockquote>",
             escape(&evidence.quote),
-            escape(title)
+            escape(&title)
         );
     }
     let sure = finding

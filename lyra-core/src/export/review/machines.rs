@@ -38,10 +38,12 @@ const ITEMS: [(&str, &str, &str); 9] = [
     (
         "Judging evidence: judges of passages, and the confidence that made an edge",
         "SELECT coalesce(v.judge_id, 'not named') || CASE WHEN v.judge_kind = 'builtin' THEN ' (built in)' ELSE '' END
-           || ': ' || count(*) || ' pairs judged, ' || count(e.id) || ' of them evidence'
-           || coalesce(printf(' with confidence %.2f and more', min(v.confidence) FILTER (WHERE e.id IS NOT NULL)), '')
+           || ': ' || count(*) || CASE count(*) WHEN 1 THEN ' pair' ELSE ' pairs' END || ' judged, ' || count(e.id) || ' of them evidence'
+           || CASE WHEN count(e.id) > 0
+                THEN printf(' with confidence %.2f and more', min(v.confidence) FILTER (WHERE e.id IS NOT NULL)) ELSE '' END
          FROM claims c JOIN nli_verdicts v ON v.claim_id = c.id
-           LEFT JOIN edges e ON e.target_id = v.claim_id AND e.source_id = v.fragment_id AND e.judge_id = v.judge_id
+           LEFT JOIN edges e ON e.target_id = v.claim_id AND e.source_id = v.fragment_id
+             AND (e.judge_id = v.judge_id OR v.judge_id = 'human' AND e.edge_human_corrected)
              AND e.relation IN ('supports', 'refutes', 'neutral')
          WHERE c.task_id = ?1 GROUP BY v.judge_id, v.judge_kind ORDER BY count(*) DESC, 1",
         "No pair was judged.",

@@ -32,4 +32,13 @@ pub use independence::{IndependentEvidence, Testimony, independent_evidence};
 /// taken and below it (`scripts/judge/weigh.py`).
 pub const POSSIBLE_BELOW: f64 = 0.7;
 
+/// A confidence with two digits, rounded so that it stays on the same side of [`POSSIBLE_BELOW`].
+pub fn two_digits(confidence: f64) -> String {
+    let rounded = (confidence * 100.0).round() / 100.0;
+    match confidence < POSSIBLE_BELOW && rounded >= POSSIBLE_BELOW {
+        true => format!("{:.2}", POSSIBLE_BELOW - 0.01),
+        false => format!("{rounded:.2}"),
+    }
+}
+
 pub use scores::{ReliabilityBin, brier_score, expected_calibration_error, reliability_bins};

@@ -448,9 +448,10 @@ fn is_excluded(adoption: &Value) -> bool {
 
 pub(super) fn required(reason: &str) -> Result<&str> {
     match reason.trim() {
-        "" => Err(Error::invalid(
-            "reason is empty; it is kept in the log, so say why",
-        )),
+        "" => Err(
+            Error::invalid("reason is empty; it is kept in the log, so say why")
+                .with_hint("give a reason: --reason on the command line, reason elsewhere"),
+        ),
         reason => Ok(reason),
     }
 }

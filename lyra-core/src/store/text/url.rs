@@ -265,6 +265,29 @@ pub(crate) fn is_of_domains(address: &str, domains: &[String]) -> bool {
     })
 }
 
+/// The last part of a path; `None` for addresses that are neither file addresses nor paths.
+pub fn file_name(address: &str) -> Option<String> {
+    let path = match Url::parse(address) {
+        Ok(url) if url.scheme() == "file" => match url.to_file_path() {
+            Ok(path) => path.to_string_lossy().into_owned(),
+            Err(()) => url.path().to_owned(),
+        },
+        // A scheme of a single letter is a drive.
+        Ok(url) if url.scheme().len() > 1 => return None,
+        _ => address.to_owned(),
+    };
+    let name = path.rsplit(['/', '\\']).find(|part| !part.is_empty());
+    name.map(str::to_owned)
+}
+
+/// What a reader is shown as the name of a source: its title, otherwise the name of its file,
+/// otherwise its address.
+pub fn source_name(title: Option<&str>, url: &str) -> String {
+    let title = title.filter(|title| !title.trim().is_empty());
+    let name = title.map(str::to_owned).or_else(|| file_name(url));
+    name.unwrap_or_else(|| url.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use super::findings::{Chain, Contradiction, Counts, Doubtful, Findings, Source, 
 use super::place::Place;
 use lyra_core::Result;
 use lyra_core::security::injection;
-use lyra_core::store::confidence::POSSIBLE_BELOW;
+use lyra_core::store::confidence::{POSSIBLE_BELOW, two_digits};
 
 /// Width of the report, in columns.
 const WIDTH: usize = 80;
@@ -116,14 +116,20 @@ fn side(
 ) -> Result<()> {
     let are_possible = claims.first().is_some_and(|first| first.is_possible);
     let total = if are_possible { possible } else { sure };
-    heading(title, &format!("{} of {total} claims", claims.len()), out)?;
+    let kind = if are_possible {
+        "possible claims"
+    } else {
+        "claims"
+    };
+    heading(title, &format!("{} of {total} {kind}", claims.len()), out)?;
     match (claims.is_empty(), are_possible) {
+        (true, _) if possible > 0 => out(" none surely")?,
         (true, _) => out(" none found")?,
         (false, true) => possible_below(out)?,
         (false, false) => {}
     }
     for stated in claims {
-        quoted(&shown(stated.confidence), &stated.claim, out)?;
+        quoted(&two_digits(stated.confidence), &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }
     let more = total.saturating_sub(claims.len());
@@ -142,15 +148,6 @@ fn possible_below(out: &mut Print<'_>) -> Result<()> {
     out(&format!(
         " Possible (confidence of the judge below {POSSIBLE_BELOW:.2}):"
     ))
-}
-
-/// A confidence, rounded so that it stays on the same side of [`POSSIBLE_BELOW`].
-fn shown(confidence: f64) -> String {
-    let rounded = (confidence * 100.0).round() / 100.0;
-    match confidence < POSSIBLE_BELOW && rounded >= POSSIBLE_BELOW {
-        true => format!("{:.2}", POSSIBLE_BELOW - 0.01),
-        false => format!("{rounded:.2}"),
-    }
 }
 
 /// Shows the nearest claims if none takes a side.
@@ -379,6 +376,12 @@ fn next(findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
             ),
         },
         (
+            "List what each source says on the hypothesis, possible sides included:",
+            format!(
+                "view v_hypothesis_evidence --task {task}{db} --columns relation,confidence,quote,title"
+            ),
+        ),
+        (
             "Continue this task when there are new documents:",
             format!("research --task {task}{db}{corpus}"),
         ),
@@ -402,7 +405,8 @@ fn next(findings: &Findings, place: &Place, out: &mut Print<'_>) -> Result<()> {
     out(&format!(
         " query_view     {{\"view_name\": \"v_contradictions\", \"task_id\": \"{task}\"}}"
     ))?;
-    let words = serde_json::json!(cut(&findings.hypothesis, 42));
+    let words = wrap(&findings.hypothesis, 42).into_iter().next();
+    let words = serde_json::json!(words.unwrap_or_default());
     out(&format!(
         " vector_search  {{\"query\": {words}, \"target\": \"fragments\","
     ))?;
