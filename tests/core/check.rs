@@ -557,7 +557,12 @@ async fn the_standing_of_a_statement_counts_works_once() {
         (0, 1),
         "{standing:#?}"
     );
-    for text in ["", "Does night work shorten sleep?", &"a".repeat(2_001)] {
+    for text in [
+        "",
+        "Does night work shorten sleep?",
+        "claim_6380aa",
+        &"a".repeat(2_001),
+    ] {
         let error = graph.engine.claim_standing(&ask(text)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
     }

@@ -147,6 +147,11 @@ async fn statement(pipeline: &Pipeline, text: &str) -> Result<StatedClaim> {
         let message = "the text is a question; expected a statement that can be right or wrong";
         return Err(Error::invalid(message).with_hint("write the answer that you expect"));
     }
+    if text.is_ascii() && !text.contains(' ') {
+        let message =
+            format!("{text:?} is one word; expected a statement that can be right or wrong");
+        return Err(Error::invalid(message).with_hint("give a sentence, not a word or an id"));
+    }
     let embedder = &pipeline.reading.embedder;
     let vectors = embedder.embed(&[text], TextRole::Query).await?;
     Ok(StatedClaim {

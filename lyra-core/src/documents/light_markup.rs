@@ -125,9 +125,9 @@ fn header(lines: &[&str], out: &mut String) -> usize {
                 .join(" "),
         )
     };
-    if count < 2 || value_of("title").is_none() {
+    let Some(title) = value_of("title").filter(|_| count > 1) else {
         return 0;
-    }
+    };
     out.push_str("---\n");
     for (field, key) in [
         ("title", "title"),
@@ -139,7 +139,7 @@ fn header(lines: &[&str], out: &mut String) -> usize {
             out.push_str(&format!("{key}: {}\n", serde_json::Value::from(value)));
         }
     }
-    out.push_str("---\n\n");
+    out.push_str(&format!("---\n\n# {title}\n\n"));
     count
 }
 

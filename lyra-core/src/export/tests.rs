@@ -409,13 +409,16 @@ fn a_report_says_what_is_meant_for_a_model_and_what_is_not_judged_yet() {
         report.contains("`c3`: nothing for or against it yet."),
         "{report}"
     );
-    assert!(report.contains("`c4`: nothing"), "{report}");
+    assert!(
+        report.contains("`c4` (confidence 0.70): nothing"),
+        "{report}"
+    );
     let sure = "## Claims that speak against it (1)\n\n### The judge is sure\n";
     assert!(report.contains(sure), "{report}");
     let possible = "## Claims that possibly speak against it (1)\n";
     assert!(report.contains(possible), "{report}");
     assert!(
-        report.contains("### \\[A judge is sure.\\] It is less sure\n\n`c5` (possible): nothing"),
+        report.contains("### \\[A judge is sure.\\] It is less sure\n\n`c5` (possible, confidence 0.69): nothing"),
         "{report}"
     );
 }
