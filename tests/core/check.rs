@@ -90,6 +90,21 @@ async fn a_link_to_a_file_of_records_cites_all_of_them_or_the_one_it_names() {
     }
 }
 
+/// As in the list of sources of a Markdown report.
+#[tokio::test]
+async fn a_bibliography_may_name_a_file_by_its_name() {
+    let graph = Graph::new().await;
+    let file = graph._folder.path().join("papers/notes_on-tea.md");
+    std::fs::write(file, "Tea delayed sleep by 12 minutes in nurses.\n").unwrap();
+    graph.engine.sync_corpus(&|_| {}).await.unwrap();
+    let draft = "Tea delayed sleep by 12 minutes in nurses [1].\n\n## Sources\n\n\
+        1. <a id=\"source-1\"></a>*notes\\_on-tea.md*. read 2026-11-27.\n";
+    let report = graph.check(draft, DraftFormat::Markdown).await;
+    assert_eq!(report.sentences[0].citations[0].page_ids.len(), 1);
+    assert_eq!(codes(&report)[0], [CheckCode::Supported]);
+    assert_eq!(report.references[0].findings, []);
+}
+
 /// A list of retractions may be newer than the graph, and a title may tell of one.
 #[tokio::test]
 async fn a_list_of_retractions_holds_for_a_graph_that_is_older() {

@@ -210,6 +210,19 @@ impl Sources {
         self.of_file(found, address.split_once('#').map(|(_, record)| record))
     }
 
+    /// The first file that a text names. Bibliographies, such as those that Lyra exports, name a file
+    /// without a title by its name.
+    fn file_in(&self, text: &str) -> Resolved {
+        let words = text.split_whitespace();
+        let mut names = words.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+        let is_file = |at: &usize| self.all[*at].url.starts_with("file:");
+        let of_file = |name: &str| self.by_file.get(&name.to_lowercase());
+        let named = names.find(|name| {
+            name.contains('.') && of_file(name).is_some_and(|all| all.iter().all(is_file))
+        });
+        named.map_or_else(Resolved::default, |name| self.address(name))
+    }
+
     /// One record of a file, or all of them.
     fn of_file(&self, found: Vec<usize>, record: Option<&str>) -> Resolved {
         let parts = |at: &usize| self.all[*at].url.split_once('#');
@@ -255,13 +268,6 @@ impl Sources {
                 found = self.address(url);
             }
         }
-        // Bibliographies, such as those that Lyra exports, name a file without a title by its name.
-        for word in entry.text.split_whitespace() {
-            let name = word.trim_matches(|c: char| !c.is_alphanumeric());
-            if found.sources.is_empty() && self.by_file.contains_key(&name.to_lowercase()) {
-                found = self.address(name);
-            }
-        }
         let by_identifier = !found.sources.is_empty();
         let titled = self.by_title(entry);
         let is_named = titled.iter().any(|at| {
@@ -277,6 +283,9 @@ impl Sources {
         }
         if !by_identifier {
             found = self.resolved(titled);
+        }
+        if found.sources.is_empty() {
+            return (self.file_in(&entry.text), Vec::new());
         }
         let faults = match found.sources.first() {
             Some(first) => self.faults(entry, *first, by_identifier),
