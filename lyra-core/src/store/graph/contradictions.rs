@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::store::database::Statements;
 use serde::Serialize;
 
-/// A claim that takes a side on the hypothesis, supported by one passage and refuted by another.
+/// A claim that takes a side on the hypothesis, supported or stated by one passage and refuted by
+/// another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Contradiction {
@@ -13,7 +14,7 @@ pub struct Contradiction {
     pub claim_id: String,
     /// The confidence of the less sure of the two verdicts.
     pub confidence: f64,
-    /// The surest verdict for the claim.
+    /// The surest verdict for the claim; the edge to the passage that states it if there is none.
     pub supporting_edge_id: String,
     /// The surest verdict against it.
     pub refuting_edge_id: String,
@@ -23,15 +24,17 @@ impl Reader<'_> {
     /// The contradictions of a task, the surest first. A verdict does not count if a claim from the
     /// same passage takes a side on the hypothesis that it would exclude: a passage that supports
     /// the hypothesis hardly refutes a claim that supports it, too. A human's verdict always counts.
+    /// The source that states a claim counts for it if no passage supports it and a human or an
+    /// agent says that another source refutes it. The built-in judge's refutations are too often
+    /// wrong for that.
     pub(crate) fn contradictions(&self, task_id: &str) -> Result<Vec<Contradiction>> {
         let sql = "WITH placed AS (
                SELECT c.id AS claim_id, h.relation AS stance FROM claims c
                  JOIN hypothesis_stances h ON h.claim_id = c.id AND h.task_id = c.task_id
                WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND h.relation <> 'neutral'
-             ), sides AS (
-               SELECT p.claim_id, e.relation, e.id AS edge_id, coalesce(e.nli_edge_confidence, 0) AS sure,
-                 row_number() OVER (PARTITION BY p.claim_id, e.relation
-                                    ORDER BY e.nli_edge_confidence DESC, e.id) AS place
+             ), verdicts AS MATERIALIZED (
+               SELECT p.claim_id, e.relation, e.id AS edge_id, e.source_id, e.nli_edge_confidence AS sure,
+                 e.edge_human_corrected OR coalesce(e.judge_id, '') GLOB 'agent:*' AS is_trusted
                FROM placed p
                  JOIN edges e ON e.target_id = p.claim_id AND e.relation IN ('supports', 'refutes')
                WHERE e.edge_human_corrected OR NOT EXISTS (
@@ -40,6 +43,19 @@ impl Reader<'_> {
                    JOIN hypothesis_stances h ON h.claim_id = c.id AND h.relation <> 'neutral'
                  WHERE o.source_id = e.source_id AND o.relation = 'origin'
                    AND (h.relation = p.stance) = (e.relation = 'refutes'))
+             ), passages AS (
+               SELECT claim_id, relation, edge_id, sure FROM verdicts
+               UNION ALL
+               SELECT v.claim_id, 'supports', o.id, 1.0 FROM verdicts v
+                 JOIN edges o ON o.target_id = v.claim_id AND o.relation = 'origin'
+                 JOIN fragments own ON own.id = o.source_id
+                 JOIN fragments other ON other.id = v.source_id AND other.page_id <> own.page_id
+               WHERE v.relation = 'refutes' AND v.is_trusted AND NOT EXISTS (
+                 SELECT 1 FROM verdicts s WHERE s.claim_id = v.claim_id AND s.relation = 'supports')
+             ), sides AS (
+               SELECT claim_id, relation, edge_id, coalesce(sure, 0) AS sure,
+                 row_number() OVER (PARTITION BY claim_id, relation ORDER BY sure DESC, edge_id) AS place
+               FROM passages
              )
              SELECT pro.claim_id, min(pro.sure, con.sure), pro.edge_id, con.edge_id
              FROM sides pro JOIN sides con ON con.claim_id = pro.claim_id
@@ -100,6 +116,28 @@ mod tests {
             .unwrap();
         let found = graph.read(|r| r.contradictions("task_1")).unwrap();
         assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_source_of_a_claim_contradicts_what_a_human_calls_a_refutation() {
+        let (_folder, graph) = graph("neutral");
+        let run = |sql: &str| {
+            let done = graph.database().write(|c| Ok(c.execute(sql, []).unwrap()));
+            done.unwrap();
+        };
+        run("DELETE FROM edges WHERE id = 'e_pro'");
+        assert_eq!(graph.read(|r| r.contradictions("task_1")).unwrap(), []);
+        run("UPDATE edges SET edge_human_corrected = 1 WHERE id = 'e_con'");
+        let found = graph.read(|r| r.contradictions("task_1")).unwrap();
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].supporting_edge_id, "e_c");
+        assert_eq!(
+            (found[0].refuting_edge_id.as_str(), found[0].confidence),
+            ("e_con", 0.8)
+        );
+        // A source that contradicts only itself is not in dispute.
+        run("UPDATE fragments SET page_id = 'p_own' WHERE id = 'con'");
+        assert_eq!(graph.read(|r| r.contradictions("task_1")).unwrap(), []);
     }
 
     #[test]

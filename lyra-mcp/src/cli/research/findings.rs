@@ -67,7 +67,7 @@ pub(super) struct Source {
 #[derive(Debug)]
 pub(super) struct Stated {
     pub(super) claim: String,
-    pub(super) confidence: f64,
+    pub(super) confidence: Option<f64>,
     pub(super) is_possible: bool,
     pub(super) source: Source,
 }
@@ -216,7 +216,7 @@ impl<'a> Shown<'a> {
             let claim = &claims[at];
             Some(Stated {
                 claim: plain(&claim.in_context()),
-                confidence: claim.stance_confidence.unwrap_or(0.0),
+                confidence: claim.stance_confidence,
                 is_possible: claim.is_possible(),
                 source: source(&self.page.sources[self.origins[at]?]),
             })
@@ -243,7 +243,7 @@ impl<'a> Shown<'a> {
             let [pro, con] = [pro, con].map(|side| {
                 side.map(|e| Stated {
                     claim: plain(&e.quote),
-                    confidence: e.confidence.unwrap_or(0.0),
+                    confidence: e.confidence,
                     is_possible: false,
                     source: source(&self.page.sources[e.source]),
                 })

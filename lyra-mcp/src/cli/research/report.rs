@@ -129,7 +129,8 @@ fn side(
         (false, false) => {}
     }
     for stated in claims {
-        quoted(&two_digits(stated.confidence), &stated.claim, out)?;
+        let confidence = stated.confidence.map_or_else(String::new, two_digits);
+        quoted(&confidence, &stated.claim, out)?;
         attribution(&stated.source, 6, out)?;
     }
     let more = total.saturating_sub(claims.len());
@@ -243,10 +244,11 @@ fn contradiction_of(number: usize, found: &Contradiction, out: &mut Print<'_>) -
 }
 
 fn passages(n: usize) -> String {
-    if n == 1 {
-        "1 PASSAGE".to_owned()
-    } else {
-        format!("{n} PASSAGES, THE SUREST:")
+    match n {
+        // The passage that the claim was read from.
+        0 => "ITS OWN SOURCE".to_owned(),
+        1 => "1 PASSAGE".to_owned(),
+        n => format!("{n} PASSAGES, THE SUREST:"),
     }
 }
 
@@ -256,7 +258,9 @@ fn column(stated: Option<&Stated>, columns: usize) -> Vec<String> {
     };
     let mut lines = wrap(&format!("“{}”", cut(&stated.claim, QUOTE_COLUMNS)), columns);
     lines.extend(wrap(&format!("— {}", citation(&stated.source)), columns));
-    lines.push(format!("confidence {:.2}", stated.confidence));
+    if let Some(confidence) = stated.confidence {
+        lines.push(format!("confidence {confidence:.2}"));
+    }
     if !injection::scan(&stated.claim).is_empty() {
         lines.push("! reads like instructions to a model".to_owned());
     }

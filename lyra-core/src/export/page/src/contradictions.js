@@ -18,12 +18,14 @@ function contradiction(at) {
   const confidence = claim.contradiction_confidence;
   const possible = confidence < POSSIBLE_BELOW ? el("span", { class: "small" }, `Possible: confidence ${twoDigits(confidence)}`) : null;
   const facts = el("div", { class: "facts" }, possible, stanceBadge(claim), balance(claim));
-  return el("li", { class: "contradiction" }, el("article", {}, title, facts, sides(at, SIDE)));
+  // Without a passage for it, the source that states the claim is the other side.
+  const own = evidenceOf(at, "supports").length ? "supports" : "origin";
+  return el("li", { class: "contradiction" }, el("article", {}, title, facts, sides(at, SIDE, "h4", own)));
 }
 
 /** Supporting passages left, refuting ones right. */
-function sides(at, limit, level = "h4") {
-  return el("div", { class: "columns" }, side(at, "supports", "For", limit, level), side(at, "refutes", "Against", limit, level));
+function sides(at, limit, level = "h4", own = "supports") {
+  return el("div", { class: "columns" }, side(at, own, own === "origin" ? "Stated" : "For", limit, level), side(at, "refutes", "Against", limit, level));
 }
 
 function side(at, relation, word, limit, level) {
