@@ -24,17 +24,23 @@ impl Reader<'_> {
     /// The contradictions of a task, the surest first. A verdict does not count if a claim from the
     /// same passage takes a side on the hypothesis that it would exclude: a passage that supports
     /// the hypothesis hardly refutes a claim that supports it, too. A human's verdict always counts.
-    /// The source that states a claim counts for it if no passage supports it and a human or an
-    /// agent says that another source refutes it. The built-in judge's refutations are too often
-    /// wrong for that.
+    /// The source that states a claim counts for it if no passage supports it and another source
+    /// refutes it, according to a human, to an agent, or to the claim that was read in the refuting
+    /// passage, if that takes the opposite side on the hypothesis. A refutation alone, by the built-in
+    /// judge, is too often wrong for that.
     pub(crate) fn contradictions(&self, task_id: &str) -> Result<Vec<Contradiction>> {
         let sql = "WITH placed AS (
-               SELECT c.id AS claim_id, h.relation AS stance FROM claims c
+               SELECT c.id AS claim_id, h.relation AS stance, h.confidence AS sure FROM claims c
                  JOIN hypothesis_stances h ON h.claim_id = c.id AND h.task_id = c.task_id
                WHERE c.task_id = ?1 AND c.claim_adoption_status = 'adopted' AND h.relation <> 'neutral'
              ), verdicts AS MATERIALIZED (
                SELECT p.claim_id, e.relation, e.id AS edge_id, e.source_id, e.nli_edge_confidence AS sure,
-                 e.edge_human_corrected OR coalesce(e.judge_id, '') GLOB 'agent:*' AS is_trusted
+                 CASE WHEN e.edge_human_corrected OR e.judge_id GLOB 'agent:*' THEN 1.0
+                   ELSE min(p.sure, (
+                     SELECT max(h.confidence) FROM edges o
+                       JOIN claims c ON c.id = o.target_id AND c.task_id = ?1 AND c.claim_adoption_status = 'adopted'
+                       JOIN hypothesis_stances h ON h.claim_id = c.id AND h.relation NOT IN ('neutral', p.stance)
+                     WHERE o.source_id = e.source_id AND o.relation = 'origin')) END AS opposed
                FROM placed p
                  JOIN edges e ON e.target_id = p.claim_id AND e.relation IN ('supports', 'refutes')
                WHERE e.edge_human_corrected OR NOT EXISTS (
@@ -46,11 +52,11 @@ impl Reader<'_> {
              ), passages AS (
                SELECT claim_id, relation, edge_id, sure FROM verdicts
                UNION ALL
-               SELECT v.claim_id, 'supports', o.id, 1.0 FROM verdicts v
+               SELECT v.claim_id, 'supports', o.id, v.opposed FROM verdicts v
                  JOIN edges o ON o.target_id = v.claim_id AND o.relation = 'origin'
                  JOIN fragments own ON own.id = o.source_id
                  JOIN fragments other ON other.id = v.source_id AND other.page_id <> own.page_id
-               WHERE v.relation = 'refutes' AND v.is_trusted AND NOT EXISTS (
+               WHERE v.relation = 'refutes' AND v.opposed IS NOT NULL AND NOT EXISTS (
                  SELECT 1 FROM verdicts s WHERE s.claim_id = v.claim_id AND s.relation = 'supports')
              ), sides AS (
                SELECT claim_id, relation, edge_id, coalesce(sure, 0) AS sure,
@@ -119,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_of_a_claim_contradicts_what_a_human_calls_a_refutation() {
+    fn the_source_of_a_claim_is_a_side_if_more_than_a_refutation_speaks_against_it() {
         let (_folder, graph) = graph("neutral");
         let run = |sql: &str| {
             let done = graph.database().write(|c| Ok(c.execute(sql, []).unwrap()));
@@ -127,6 +133,20 @@ mod tests {
         };
         run("DELETE FROM edges WHERE id = 'e_pro'");
         assert_eq!(graph.read(|r| r.contradictions("task_1")).unwrap(), []);
+        // The claim of the refuting passage takes the opposite side, with a confidence of 0.9.
+        for (stance, expected) in [("refutes", 1), ("supports", 0), ("neutral", 0)] {
+            run(&format!(
+                "UPDATE hypothesis_stances SET relation = '{stance}' WHERE claim_id = 'other'"
+            ));
+            let found = graph.read(|r| r.contradictions("task_1")).unwrap();
+            assert_eq!(found.len(), expected, "{stance}");
+            for one in found {
+                assert_eq!(
+                    (one.supporting_edge_id.as_str(), one.confidence),
+                    ("e_c", 0.8)
+                );
+            }
+        }
         run("UPDATE edges SET edge_human_corrected = 1 WHERE id = 'e_con'");
         let found = graph.read(|r| r.contradictions("task_1")).unwrap();
         assert_eq!(found.len(), 1);
