@@ -16,8 +16,11 @@ const ASKING: [&str; 11] = [
 pub(crate) fn problem(hypothesis: &str) -> Option<String> {
     let text = hypothesis.trim();
     let words: Vec<&str> = text.split_whitespace().collect();
-    let first = words.first().map(|word| word.to_lowercase());
-    let asks = first.is_some_and(|first| ASKING.contains(&first.as_str()));
+    // "DO" and "IS" in capitals are abbreviations.
+    let asks = words.first().is_some_and(|first| {
+        let is_word = first.chars().skip(1).all(char::is_lowercase);
+        is_word && ASKING.contains(&first.to_lowercase().as_str())
+    });
     let is_subject = text.is_ascii() && words.len() < FEWEST_WORDS && !is_plural_with_verb(&words);
     let what = match asks || text.ends_with(['?', '？']) {
         true => "a question",
@@ -51,6 +54,7 @@ mod tests {
             ("night shifts", Some("a subject")),
             ("Naps help", None),
             ("Passwords expire", None),
+            ("DO concentration raises the growth of fish", None),
             ("Night work shortens sleep", None),
             ("How people sleep affects their memory", None),
             ("夜勤は睡眠を短くする", None),

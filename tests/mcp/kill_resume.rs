@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Documents of the made-up corpus. `LYRA_TEST_CORPUS` names a folder to use instead.
-const DOCUMENTS: usize = 200;
+const DOCUMENTS: usize = 400;
 /// Machines that build at the same time are slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 

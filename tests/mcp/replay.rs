@@ -171,7 +171,7 @@ fn papers(folder: &Path) -> PathBuf {
         );
         json!({"id": n.to_string(), "title": format!("Cohort {n}"), "abstract": text, "year": 2000 + n % 25}).to_string()
     };
-    let records: Vec<String> = (0..12).map(record).collect();
+    let records: Vec<String> = (0..24).map(record).collect();
     std::fs::write(papers.join("cohorts.jsonl"), records.join("\n")).unwrap();
     let own = papers.join("below").join("a café.md");
     std::fs::write(

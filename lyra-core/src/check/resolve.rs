@@ -284,13 +284,10 @@ impl Sources {
         if !by_identifier {
             found = self.resolved(titled);
         }
-        if found.sources.is_empty() {
+        let Some(first) = found.sources.first() else {
             return (self.file_in(&entry.text), Vec::new());
-        }
-        let faults = match found.sources.first() {
-            Some(first) => self.faults(entry, *first, by_identifier),
-            None => Vec::new(),
         };
+        let faults = self.faults(entry, *first, by_identifier);
         (found, faults)
     }
 

@@ -147,7 +147,7 @@ async fn statement(pipeline: &Pipeline, text: &str) -> Result<StatedClaim> {
         let message = "the text is a question; expected a statement that can be right or wrong";
         return Err(Error::invalid(message).with_hint("write the answer that you expect"));
     }
-    if text.is_ascii() && !text.contains(' ') {
+    if text.is_ascii() && !text.contains(char::is_whitespace) {
         let message =
             format!("{text:?} is one word; expected a statement that can be right or wrong");
         return Err(Error::invalid(message).with_hint("give a sentence, not a word or an id"));

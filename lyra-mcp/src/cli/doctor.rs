@@ -70,8 +70,9 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
     config.corpus.retain(|folder| folder.exists());
     // A check must not create the database, so a missing one is replaced by a temporary one.
     let is_missing = !settings.read_only && !settings.db.exists();
-    let folder = tempfile::tempdir().map_err(|error| unwritable("a temporary folder", &error))?;
-    if is_missing {
+    let folder = is_missing.then(tempfile::tempdir).transpose();
+    let folder = folder.map_err(|error| unwritable("a temporary folder", &error))?;
+    if let Some(folder) = &folder {
         config.db = folder.path().join("lyra.db");
     }
     let place = match is_missing {

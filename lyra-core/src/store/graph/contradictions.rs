@@ -56,8 +56,8 @@ impl Reader<'_> {
                  JOIN edges o ON o.target_id = v.claim_id AND o.relation = 'origin'
                  JOIN fragments own ON own.id = o.source_id
                  JOIN fragments other ON other.id = v.source_id AND other.page_id <> own.page_id
-               WHERE v.relation = 'refutes' AND v.opposed IS NOT NULL AND NOT EXISTS (
-                 SELECT 1 FROM verdicts s WHERE s.claim_id = v.claim_id AND s.relation = 'supports')
+               WHERE v.relation = 'refutes' AND v.opposed IS NOT NULL
+                 AND v.claim_id NOT IN (SELECT claim_id FROM verdicts WHERE relation = 'supports')
              ), sides AS (
                SELECT claim_id, relation, edge_id, coalesce(sure, 0) AS sure,
                  row_number() OVER (PARTITION BY claim_id, relation ORDER BY sure DESC, edge_id) AS place

@@ -77,6 +77,7 @@ pub(super) struct Stated {
 pub(super) struct Contradiction {
     pub(super) claim_id: String,
     pub(super) claim: String,
+    /// Passages that support it; 0 if its own source is shown for it.
     pub(super) supports: usize,
     pub(super) refutes: usize,
     pub(super) pro: Option<Stated>,
@@ -240,6 +241,7 @@ impl<'a> Shown<'a> {
             if pro.map(|e| e.source) == con.map(|e| e.source) {
                 continue;
             }
+            let is_own = pro.is_some_and(|e| e.relation == "origin");
             let [pro, con] = [pro, con].map(|side| {
                 side.map(|e| Stated {
                     claim: plain(&e.quote),
@@ -251,7 +253,7 @@ impl<'a> Shown<'a> {
             let found = Contradiction {
                 claim_id: claim.id.clone(),
                 claim: plain(&claim.text),
-                supports: claim.supports,
+                supports: if is_own { 0 } else { claim.supports },
                 refutes: claim.refutes,
                 pro,
                 con,
