@@ -245,7 +245,7 @@ fn with_engine<T>(
              a check with --fetch needs neither",
         ));
     }
-    if settings.db_is_default && (is_missing || settings.corpus_is_flag) {
+    if settings.db_is_default && !settings.read_only && (is_missing || settings.corpus_is_flag) {
         let made = tempfile::tempdir().map_err(|error| {
             let message = format!("no folder for a graph: {error}");
             Error::new(ErrorKind::Storage, message)
