@@ -18,9 +18,8 @@ function contradiction(at) {
   const confidence = claim.contradiction_confidence;
   const possible = confidence < POSSIBLE_BELOW ? el("span", { class: "small" }, `Possible: confidence ${twoDigits(confidence)}`) : null;
   const facts = el("div", { class: "facts" }, possible, stanceBadge(claim), balance(claim));
-  // The source that states the claim may be the side for it.
-  const pro = claim.contradicting_passages?.[0];
-  const own = evidenceOf(at, "origin").some((place) => data.evidence[place].id === pro) ? "origin" : "supports";
+  // Without a passage for it, the source that states the claim is the other side.
+  const own = evidenceOf(at, "supports").length ? "supports" : "origin";
   return el("li", { class: "contradiction" }, el("article", {}, title, facts, sides(at, SIDE, "h4", own)));
 }
 
