@@ -29,6 +29,9 @@ pub(super) const RULE: &str = "rule";
 /// Maximum number of sentences, and of citations, checked in one draft.
 const MOST_SENTENCES: usize = 20_000;
 
+/// The message for a citation or an entry whose source is not known.
+const NOT_READ: &str =
+    "leads to no source that was read: it may be missing from the graph, or not exist";
 /// The message for cited keys without a bibliography that defines them.
 const NO_BIBLIOGRAPHY: &str =
     "; no bibliography was given that says what the key means: name one with --bibliography FILE";
@@ -257,32 +260,57 @@ fn is_number(label: &str) -> bool {
     label.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a citation has a key that only a separate bibliography could define, and none was given.
-fn lacks_bibliography(targets: &[CitationTarget], listed: &[Listed]) -> bool {
-    let is_listed = |label: &String| {
-        let labels = listed.iter().filter_map(|one| one.entry.label.as_ref());
-        labels
-            .map(|of| of.to_lowercase())
-            .any(|of| of == label.to_lowercase())
-    };
-    let is_key = |target: &CitationTarget| match target {
-        CitationTarget::Label(label) => {
-            !is_number(label) && !label.contains(' ') && !is_listed(label)
+/// Why a citation leads to no source.
+fn not_found(
+    targets: &[CitationTarget],
+    listed: &[Listed],
+    by_label: &HashMap<String, usize>,
+) -> String {
+    let names: Vec<String> = targets
+        .iter()
+        .map(|target| match target {
+            CitationTarget::Label(label) => format!("[{label}]"),
+            CitationTarget::AuthorYear(who, year, further) => {
+                let letter = further.letter.map(String::from).unwrap_or_default();
+                format!("{who} {year}{letter}")
+            }
+            CitationTarget::Address(address) => address.clone(),
+        })
+        .collect();
+    let mut labels = Vec::new();
+    for target in targets {
+        match target {
+            CitationTarget::Label(of) if !by_label.contains_key(&of.to_lowercase()) => {
+                labels.push(of);
+            }
+            _ => return format!("{} {NOT_READ}", names.join(", ")),
         }
-        _ => false,
+    }
+    // Only a separate bibliography could define a key.
+    let is_key = |label: &&String| !is_number(label) && !label.contains(' ');
+    let is_given = listed.iter().any(|one| one.entry.span.is_none());
+    let hint = if !is_given && labels.iter().any(is_key) {
+        NO_BIBLIOGRAPHY
+    } else {
+        ""
     };
-    listed.iter().all(|one| one.entry.span.is_some()) && targets.iter().any(is_key)
+    let names = names.join(", ");
+    match listed {
+        [] => format!("the draft has no list of references that explains {names}{hint}"),
+        _ => format!("{names} is not in the list of references{hint}"),
+    }
 }
 
 /// Finds the faults of the citations and the list, before anything is compared.
 pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], sources: &Sources) {
+    let by_label = labels(listed);
     for item in items.iter_mut() {
         match item.kind {
             SentenceKind::Assertion => {}
             _ if item.is_cited() => {}
             _ => continue,
         }
-        let found = citation_findings(item, listed, sources);
+        let found = citation_findings(item, listed, &by_label, sources);
         item.findings.extend(found);
         if item.is_uncited() {
             let uncited = item.finding(CheckCode::Uncited, "no source is cited for this");
@@ -298,7 +326,12 @@ pub(super) fn resolve_findings(items: &mut [Item], listed: &mut [Listed], source
     }
 }
 
-fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<Finding> {
+fn citation_findings(
+    item: &Item,
+    listed: &[Listed],
+    by_label: &HashMap<String, usize>,
+    sources: &Sources,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     if item.inherits {
         return found;
@@ -313,10 +346,7 @@ fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<F
         let is_mere_link =
             item.kind != SentenceKind::Assertion && citation.targets.iter().all(is_link);
         if resolved.sources.is_empty() && !is_mere_link {
-            let mut message = not_found(&citation.targets);
-            if lacks_bibliography(&citation.targets, listed) {
-                message.push_str(NO_BIBLIOGRAPHY);
-            }
+            let message = not_found(&citation.targets, listed, by_label);
             found.push(finding(CheckCode::ReferenceNotFound, message, span));
         }
         if resolved.is_ambiguous && citation.targets.len() == 1 {
@@ -344,24 +374,6 @@ fn citation_findings(item: &Item, listed: &[Listed], sources: &Sources) -> Vec<F
     found
 }
 
-fn not_found(targets: &[CitationTarget]) -> String {
-    let names: Vec<String> = targets
-        .iter()
-        .map(|target| match target {
-            CitationTarget::Label(label) => format!("[{label}]"),
-            CitationTarget::AuthorYear(who, year, further) => {
-                let letter = further.letter.map(String::from).unwrap_or_default();
-                format!("{who} {year}{letter}")
-            }
-            CitationTarget::Address(address) => address.clone(),
-        })
-        .collect();
-    format!(
-        "{} leads to no source that was read: it may be missing from the graph, or not exist",
-        names.join(", ")
-    )
-}
-
 /// The title of a source, or its address.
 pub(super) fn name(sources: &Sources, at: usize) -> String {
     let source = &sources.all[at];
@@ -380,7 +392,7 @@ fn entry_findings(
     let span = one.entry.span.clone().unwrap_or_default();
     let label = one.entry.label.clone().unwrap_or_default();
     let Some(at) = one.resolved.sources.first() else {
-        let message = "the reference leads to no source that was read: it may be missing from the graph, or not exist";
+        let message = format!("the reference {NOT_READ}");
         return vec![finding(CheckCode::ReferenceNotFound, message, &span)];
     };
     for fault in &one.faults {

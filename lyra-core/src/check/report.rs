@@ -267,6 +267,13 @@ impl Finding {
         self.code == CheckCode::Supported && is_unsure
     }
 
+    /// The words of the source, unless the message already has them.
+    pub fn further_quote(&self) -> Option<&str> {
+        let quote = self.evidence.as_ref()?.quote.as_str();
+        let begins: String = quote.chars().take(40).collect();
+        (!self.message.contains(&begins)).then_some(quote)
+    }
+
     /// Whether it is a fault, or support with low confidence.
     pub fn is_worth_a_look(&self) -> bool {
         self.code != CheckCode::Supported || self.is_uncertain()
@@ -313,6 +320,15 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// How many sentences are clearly supported, so that the text and Markdown reports omit them.
+    pub fn omitted(&self) -> usize {
+        let is_omitted = |sentence: &&CheckedSentence| {
+            let findings = &sentence.findings;
+            !findings.is_empty() && !findings.iter().any(Finding::is_worth_a_look)
+        };
+        self.sentences.iter().filter(is_omitted).count()
+    }
+
     /// How many findings have one of these codes.
     pub fn count(&self, codes: &[CheckCode]) -> usize {
         let of = |code: &CheckCode| self.summary.findings.get(code).copied().unwrap_or(0);

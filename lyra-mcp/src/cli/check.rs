@@ -6,7 +6,7 @@ use super::output::{Output, ProgressLine, Style, json, with_styles};
 use super::{engine_config, no_database, runtime};
 use clap::{Args, ValueEnum};
 use lyra_core::check::{
-    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, CheckedSentence, DraftFormat,
+    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, DraftFormat,
     Finding, MOST_UNREACHED, SourceStanding, Standing, StandingRequest,
 };
 use lyra_core::store::text::url::source_name;
@@ -316,11 +316,7 @@ fn terminal(report: &CheckReport, name: &str) -> String {
             finding_lines(&mut lines, finding);
         }
     }
-    let hidden = |sentence: &&CheckedSentence| {
-        let findings = &sentence.findings;
-        !findings.is_empty() && !findings.iter().any(Finding::is_worth_a_look)
-    };
-    let hidden = report.sentences.iter().filter(hidden).count();
+    let hidden = report.omitted();
     if hidden > 0 {
         lines.push(String::new());
         lines.push(format!(
@@ -353,10 +349,8 @@ fn finding_lines(lines: &mut Vec<String>, finding: &Finding) {
     }
     if let Some(evidence) = &finding.evidence {
         let title = source_name(evidence.title.as_deref(), &evidence.url);
-        // Most messages already contain the quote.
-        let begins: String = evidence.quote.chars().take(40).collect();
-        if !finding.message.contains(&begins) {
-            indent(lines, "    ", &format!("“{}”", evidence.quote));
+        if let Some(quote) = finding.further_quote() {
+            indent(lines, "    ", &format!("“{quote}”"));
         }
         indent(lines, "    in ", &title);
     }

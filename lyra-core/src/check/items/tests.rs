@@ -42,6 +42,22 @@ async fn a_key_without_a_bibliography_names_the_option() {
 }
 
 #[tokio::test]
+async fn a_citation_that_leads_nowhere_says_whether_its_entry_is_listed() {
+    let draft = "Night work shortened sleep in nurses [1]. Naps helped [2].";
+    let list = "\n\n# References\n\n1. Roe B. Of stars and comets. 2017.\n";
+    for (list, first, second) in [
+        (list, "[1] leads to no source", "[2] is not in the list"),
+        ("", "no list of references", "no list of references"),
+    ] {
+        let report = check(&format!("{draft}{list}"), DraftFormat::Markdown).await;
+        let found = messages(&report, CheckCode::ReferenceNotFound);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains(first), "{found:?}");
+        assert!(found[1].contains(second), "{found:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_citation_that_fits_two_works_says_so() {
     let list = "\n\n# References\n\nTanaka, K. (2017). Night work and the sleep of nurses.\n\n\
         Tanaka, K. (2017). Afternoon naps in railway workers.\n";

@@ -2,10 +2,12 @@
 
 use super::super::{CheckReport, Finding};
 use super::lines::LineIndex;
+use crate::store::text::url::source_name;
 use std::fmt::Write;
 
 pub(super) fn render(report: &CheckReport, name: &str) -> String {
-    let mut text = format!("## {}\n\n{}.\n", cell(name), report.headline());
+    let (head, judge) = (report.headline(), cell(&report.judge));
+    let mut text = format!("## {}\n\n{head}. Judge: {judge}.\n", cell(name));
     let lines = LineIndex::of(&report.text);
     let of_sentences = report.sentences.iter().flat_map(|s| &s.findings);
     let of_references = report.references.iter().flat_map(|r| &r.findings);
@@ -13,6 +15,11 @@ pub(super) fn render(report: &CheckReport, name: &str) -> String {
         .chain(of_references)
         .filter(|finding| finding.is_worth_a_look())
         .collect();
+    let omitted = report.omitted();
+    if omitted > 0 {
+        // Writing into a string cannot fail.
+        let _ = writeln!(text, "\nNot listed: {omitted} supported.");
+    }
     if told.is_empty() {
         return text;
     }
@@ -25,20 +32,36 @@ pub(super) fn render(report: &CheckReport, name: &str) -> String {
             .iter()
             .collect();
         let line = lines.place(finding.start).0;
-        let message = match &finding.diff {
-            Some(diff) => format!("{} ({diff})", finding.message),
-            None => finding.message.clone(),
-        };
-        // Writing into a string cannot fail.
+        let sure = finding.confidence.map(|sure| format!(" ({sure:.2})"));
         let _ = writeln!(
             text,
-            "| {line} | {} | {} | {} |",
+            "| {line} | {}{} | {} | {} |",
             finding.code,
+            sure.unwrap_or_default(),
             cell(draft.trim()),
-            cell(&message)
+            cell(&told_of_source(finding))
         );
     }
     text
+}
+
+/// The message, the words of the source if it lacks them, and where they are.
+fn told_of_source(finding: &Finding) -> String {
+    let mut told = finding.message.clone();
+    if let Some(diff) = &finding.diff {
+        let _ = write!(told, " ({diff})");
+    }
+    if let Some(quote) = finding.further_quote() {
+        let _ = write!(told, ": “{quote}”");
+    }
+    if let Some(evidence) = &finding.evidence {
+        let name = source_name(evidence.title.as_deref(), &evidence.url);
+        // Some messages begin with the source.
+        if !told.contains(&name) {
+            let _ = write!(told, " — {name}");
+        }
+    }
+    told
 }
 
 /// Escapes text of a draft or a source so that it does not become markup.
