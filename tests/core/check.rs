@@ -438,7 +438,11 @@ async fn support_that_the_judge_is_not_sure_of_is_shown() {
         report.sentences[0].findings[0].confidence = Some(sure);
         assert_eq!(report.headline(), headline);
         let table = report.render(CheckFormat::Markdown, "a.md").unwrap();
-        assert_eq!(table.matches("| supported (0.30) |").count(), rows, "{table}");
+        assert_eq!(
+            table.matches("| supported (0.30) |").count(),
+            rows,
+            "{table}"
+        );
         assert_eq!(table.matches("Not listed: 1 supported.").count(), 1 - rows);
     }
 }

@@ -6,8 +6,8 @@ use super::output::{Output, ProgressLine, Style, json, with_styles};
 use super::{engine_config, no_database, runtime};
 use clap::{Args, ValueEnum};
 use lyra_core::check::{
-    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, DraftFormat,
-    Finding, MOST_UNREACHED, SourceStanding, Standing, StandingRequest,
+    CheckCode, CheckFormat, CheckProgress, CheckReport, CheckRequest, DraftFormat, Finding,
+    MOST_UNREACHED, SourceStanding, Standing, StandingRequest,
 };
 use lyra_core::store::text::url::source_name;
 use lyra_core::{Engine, Error, ErrorKind, Result, WholeFile};
