@@ -196,7 +196,7 @@ async fn the_rules_of_a_site_are_asked_for_once_and_obeyed_on_every_hop() {
         _ => text("words"),
     })
     .await;
-    let fetcher = HttpFetcher::new(options()).unwrap();
+    let fetcher = HttpFetcher::new(options());
     for path in ["/open", "/private/ok", "/open?again"] {
         let found = fetch(&fetcher, site.url(path)).await;
         assert!(
@@ -223,7 +223,7 @@ async fn the_rules_of_a_site_are_asked_for_once_and_obeyed_on_every_hop() {
         obey_robots: false,
         ..options()
     };
-    let found = fetch(&HttpFetcher::new(deaf).unwrap(), site.url("/private")).await;
+    let found = fetch(&HttpFetcher::new(deaf), site.url("/private")).await;
     assert!(found.is_ok(), "{found:?}");
 }
 
@@ -268,7 +268,7 @@ async fn a_file_of_rules_that_cannot_be_had_opens_or_closes_its_site() {
             _ => text("words"),
         })
         .await;
-        let fetcher = HttpFetcher::new(options()).unwrap();
+        let fetcher = HttpFetcher::new(options());
         let found = fetch(&fetcher, site.url("/x")).await;
         assert_eq!(found.is_ok(), open, "{name}: {found:?}");
         if let Err(error) = found {
@@ -291,7 +291,7 @@ async fn a_site_is_visited_no_faster_than_it_asks() {
         _ => text("words"),
     })
     .await;
-    let fetcher = Arc::new(HttpFetcher::new(options()).unwrap());
+    let fetcher = Arc::new(HttpFetcher::new(options()));
     let mut fetches = tokio::task::JoinSet::new();
     for n in 0..4 {
         let (fetcher, url) = (Arc::clone(&fetcher), site.url(&format!("/{n}")));
@@ -318,7 +318,7 @@ async fn a_busy_server_is_asked_again_but_not_for_ever() {
         _ => text("words"),
     })
     .await;
-    let fetcher = HttpFetcher::new(options()).unwrap();
+    let fetcher = HttpFetcher::new(options());
     for (path, tries) in [("/once", 2), ("/twice", 3)] {
         let found = fetch(&fetcher, site.url(path)).await;
         assert!(
@@ -347,7 +347,7 @@ async fn a_busy_server_is_asked_again_but_not_for_ever() {
         max_queueing: Duration::from_millis(50),
         ..options()
     };
-    let hasty = HttpFetcher::new(hasty).unwrap();
+    let hasty = HttpFetcher::new(hasty);
     fetch(&hasty, site.url("/tomorrow")).await.unwrap_err();
     let error = fetch(&hasty, site.url("/once")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -372,7 +372,7 @@ async fn gates_are_named_and_not_read() {
         answer
     })
     .await;
-    let fetcher = HttpFetcher::new(options()).unwrap();
+    let fetcher = HttpFetcher::new(options());
     for (path, kind) in [
         ("/cloudflare", "cloudflare"),
         ("/turnstile", "turnstile"),
@@ -472,7 +472,7 @@ async fn no_server_takes_more_than_its_share_of_time_and_memory() {
         idle_timeout: Duration::from_millis(300),
         ..options()
     };
-    let fetcher = HttpFetcher::new(tight).unwrap();
+    let fetcher = HttpFetcher::new(tight);
     for (path, kind, why) in [
         ("/bomb", ErrorKind::Backend, "larger than 16777216 bytes"),
         ("/large", ErrorKind::Backend, "larger than 16777216 bytes"),

@@ -1,6 +1,7 @@
 //! The command line: data on standard output, words on standard error, exit codes.
 
 use crate::client::binary;
+use crate::embedders;
 use std::path::Path;
 use std::process::Output;
 
@@ -305,4 +306,38 @@ fn diff_says_what_changed_and_why() {
             text(&out.stderr)
         );
     }
+}
+
+#[test]
+#[cfg(all(feature = "http", target_os = "linux"))]
+fn a_system_without_certificates_reads_its_own_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("a.db");
+    let nowhere = folder.path().join("nowhere");
+    let env = [
+        ("SSL_CERT_FILE", nowhere.as_path()),
+        ("SSL_CERT_DIR", nowhere.as_path()),
+    ];
+    let papers = folder.path().join("papers");
+    std::fs::create_dir(&papers).unwrap();
+    let paper = "# Naps\n\nNaps improved the alertness of 80 drivers.\n";
+    std::fs::write(papers.join("a.md"), paper).unwrap();
+    let corpus = ["--corpus", papers.to_str().unwrap()];
+    let research = ["research", "Naps improve alertness"];
+    let (code, out, err) = embedders::run(&db, &env, &[&research[..], &corpus].concat());
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.contains("Documents read: 1"), "{out}");
+    let draft = folder.path().join("draft.md");
+    std::fs::write(
+        &draft,
+        "Naps helped 80 drivers ([a](https://example.org/a)).",
+    )
+    .unwrap();
+    let check = ["check", draft.to_str().unwrap(), "--fetch"];
+    let (code, _, err) = embedders::run(&db, &env, &check);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("no web client can be built"), "{err}");
+    let (code, out, _) = embedders::run(&db, &env, &[&["doctor"][..], &corpus].concat());
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.contains("ca-certificates"), "{out}");
 }

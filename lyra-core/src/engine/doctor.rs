@@ -4,6 +4,8 @@ use super::handle::Engine;
 use crate::security::quoting::quoted;
 use crate::store::database::mode_for_others;
 use crate::store::views::BrokenView;
+#[cfg(feature = "http")]
+use crate::web::web_client;
 use serde::Serialize;
 
 /// The result of one check.
@@ -283,18 +285,19 @@ const BETTER_EMBEDDERS: &str = if cfg!(feature = "onnx") {
     "a neural one finds more: build with the onnx or the http feature; see docs/embedders.md"
 };
 
+#[cfg(feature = "http")]
 fn check_network() -> DoctorCheck {
-    if cfg!(feature = "http") {
-        check(
-            "web",
-            true,
-            "http and https addresses can be fetched".to_owned(),
-            None,
-        )
-    } else {
-        let detail = "this build fetches no web pages".to_owned();
-        check("web", false, detail, Some("build with the http feature"))
+    let can_fetch = "http and https addresses can be fetched".to_owned();
+    match web_client::build(web_client::builder()) {
+        Ok(_) => check("web", true, can_fetch, None),
+        Err(error) => check("web", false, error.message().to_owned(), error.hint()),
     }
+}
+
+#[cfg(not(feature = "http"))]
+fn check_network() -> DoctorCheck {
+    let detail = "this build fetches no web pages".to_owned();
+    check("web", false, detail, Some("build with the http feature"))
 }
 
 fn check(name: &str, ok: bool, detail: String, advice: Option<&str>) -> DoctorCheck {

@@ -173,7 +173,7 @@ fn reading_of(config: &EngineConfig) -> Result<Reading> {
         fetchers.push(Arc::new(files));
     }
     if config.record.is_none() {
-        fetchers.extend(wiring::web_fetcher(config)?);
+        fetchers.extend(wiring::web_fetcher(config));
     }
     let embedder = match &config.embedder {
         Some(embedder) => Arc::clone(embedder),

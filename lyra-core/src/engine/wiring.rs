@@ -63,7 +63,7 @@ fn live(config: &mut EngineConfig) -> Result<Live> {
         began: format_ms(config.clock.now_ms()),
         limits: config.limits,
         parser: parser.map_or_else(|| Documents.setup(), |parser| parser.setup()),
-        fetcher: web_fetcher(config)?,
+        fetcher: web_fetcher(config),
         providers,
         embedder,
         extractor: (config.claim_extractor.clone())
@@ -75,15 +75,15 @@ fn live(config: &mut EngineConfig) -> Result<Live> {
 }
 
 #[cfg(feature = "http")]
-pub(super) fn web_fetcher(config: &EngineConfig) -> Result<Option<Arc<dyn Fetcher>>> {
+pub(super) fn web_fetcher(config: &EngineConfig) -> Option<Arc<dyn Fetcher>> {
     let options = crate::web::HttpOptions {
         allow_private_hosts: config.allow_private_hosts,
         ..crate::web::HttpOptions::default()
     };
-    Ok(Some(Arc::new(crate::web::HttpFetcher::new(options)?)))
+    Some(Arc::new(crate::web::HttpFetcher::new(options)))
 }
 
 #[cfg(not(feature = "http"))]
-pub(super) fn web_fetcher(_config: &EngineConfig) -> Result<Option<Arc<dyn Fetcher>>> {
-    Ok(None)
+pub(super) fn web_fetcher(_config: &EngineConfig) -> Option<Arc<dyn Fetcher>> {
+    None
 }

@@ -6,7 +6,8 @@
 //! it, shared words decide. Every claim is the sentence itself with its span, so an agent sees the
 //! words of the source.
 
-use super::network::{self, is_unread};
+use super::network::{self, PairReading, is_unread};
+use super::parallel::in_parallel;
 use crate::error::Result;
 use crate::ports::{ClaimExtractor, ExtractedClaim, ExtractionRequest, Passage};
 use crate::store::model::ClaimType;
@@ -35,7 +36,17 @@ impl ClaimExtractor for BuiltinClaimExtractor {
     }
 
     async fn extract(&self, request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
-        extract(request)
+        let candidates = candidates(request);
+        let hypothesis = request.hypothesis.clone();
+        let questions = candidates.iter().map(|one| question(request, one));
+        let readings = in_parallel(questions.collect(), move |question| match question {
+            Some((context, text)) => network::read(context, text, &hypothesis),
+            None => Ok(None),
+        });
+        let both = candidates.iter().zip(readings.await?);
+        let read = both.map(|(candidate, reading)| relevance(candidate, reading));
+        let read: Vec<Option<f64>> = read.collect();
+        Ok(claims(request, read.into_iter().zip(candidates)))
     }
 }
 
@@ -94,7 +105,8 @@ struct ClaimCandidate {
     closeness: f64,
 }
 
-fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
+/// The sentences of a document that may be claims, at most [`MOST_READ`].
+fn candidates(request: &ExtractionRequest) -> Vec<ClaimCandidate> {
     let topic = Topic::new(request);
     let mut candidates: Vec<ClaimCandidate> = request
         .passages
@@ -106,12 +118,17 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     // The sort is stable: of equally close sentences, those of the passage that was chosen first.
     candidates.sort_by(|a, b| b.closeness.total_cmp(&a.closeness));
     candidates.truncate(MOST_READ);
-    let mut read = Vec::new();
-    for candidate in candidates {
-        if let Some(on) = relevance(request, &candidate)? {
-            read.push((on, candidate));
-        }
-    }
+    candidates
+}
+
+/// The claims of a document, from its sentences and their relevance.
+fn claims(
+    request: &ExtractionRequest,
+    read: impl Iterator<Item = (Option<f64>, ClaimCandidate)>,
+) -> Vec<ExtractedClaim> {
+    let read: Vec<(f64, ClaimCandidate)> = read
+        .filter_map(|(on, candidate)| Some((on?, candidate)))
+        .collect();
     // A document without a clear claim yields at most one unclear claim.
     let is_clear = read.iter().any(|(on, _)| *on >= ON_FROM);
     let most = if is_clear { request.max_claims } else { 1 };
@@ -140,7 +157,7 @@ fn extract(request: &ExtractionRequest) -> Result<Vec<ExtractedClaim>> {
     if !is_clear {
         claims.iter_mut().for_each(|claim| claim.confidence = WEAK);
     }
-    Ok(claims)
+    claims
 }
 
 /// The best claims, without those that repeat a better one.
@@ -170,10 +187,10 @@ fn distinct(candidates: Vec<(f64, ClaimCandidate)>, most: usize) -> Vec<Extracte
     kept.into_iter().map(|(_, claim)| claim).collect()
 }
 
-/// How likely a sentence asserts something on the question; none if it more likely asserts nothing at all.
-fn relevance(request: &ExtractionRequest, candidate: &ClaimCandidate) -> Result<Option<f64>> {
+/// The context and the text that the network reads; none for a script that it does not read.
+fn question(request: &ExtractionRequest, candidate: &ClaimCandidate) -> Option<(String, String)> {
     if is_unread(&candidate.text) || is_unread(&request.hypothesis) {
-        return Ok(by_words(candidate));
+        return None;
     }
     let passage = &request.passages[candidate.passage];
     let headings: Vec<&str> = candidate
@@ -184,12 +201,16 @@ fn relevance(request: &ExtractionRequest, candidate: &ClaimCandidate) -> Result<
         .map(String::as_str)
         .collect();
     let context = missing_headings(&candidate.text, &headings, &request.hypothesis);
-    let reading = network::read(&context, &candidate.text, &request.hypothesis)?;
+    Some((context, candidate.text.clone()))
+}
+
+/// How likely a sentence asserts something on the question; none if it more likely asserts nothing at all.
+fn relevance(candidate: &ClaimCandidate, reading: Option<PairReading>) -> Option<f64> {
     let Some(reading) = reading else {
-        return Ok(by_words(candidate));
+        return by_words(candidate);
     };
     let [nothing, _, on] = reading.asserts;
-    Ok(Some(on).filter(|on| nothing <= 0.5 || *on >= ON_FROM))
+    Some(on).filter(|on| nothing <= 0.5 || *on >= ON_FROM)
 }
 
 fn voice(text: &str) -> f64 {

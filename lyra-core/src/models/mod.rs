@@ -25,6 +25,7 @@ mod model_hub;
 mod network;
 #[cfg(feature = "onnx")]
 mod onnx;
+mod parallel;
 mod static_embedder;
 mod unit_vector;
 

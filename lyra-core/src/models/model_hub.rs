@@ -234,13 +234,12 @@ impl ModelHub {
 
 fn client(only_https: bool) -> Result<Client> {
     // Large files are served by other hosts; the key is not sent to another host.
-    web_client::builder()
+    let builder = web_client::builder()
         .redirect(redirect::Policy::limited(5))
         .https_only(only_https)
         .connect_timeout(Duration::from_secs(20))
-        .read_timeout(SILENCE)
-        .build()
-        .map_err(|error| Error::internal("no HTTP client").with_source(error))
+        .read_timeout(SILENCE);
+    web_client::build(builder)
 }
 
 /// Names become parts of paths, so only the characters that hubs allow are accepted.

@@ -68,7 +68,9 @@ mod words {
     use super::PairReading;
     use crate::error::{Error, Result};
     use crate::store::text::word_vectors::word_pieces;
-    use lyra_judge::Network;
+    use lyra_judge::{Network, Scores};
+    use std::collections::HashMap;
+    use std::sync::{LazyLock, Mutex, PoisonError};
 
     /// The divisor of the stance scores before they become probabilities, fitted on held-out pairs.
     const TEMPERATURE: f64 = 1.45;
@@ -90,12 +92,8 @@ mod words {
         if premise.is_empty() || claim.is_empty() {
             return Ok(None);
         }
-        let Sequence {
-            words,
-            context,
-            split,
-        } = sequence(network, &word_pieces(context)?, &premise, &claim);
-        let scores = network.scores(&words, context, split);
+        let sequence = sequence(network, &word_pieces(context)?, &premise, &claim);
+        let scores = scores(network, sequence);
         Ok(Some(PairReading {
             stance: softmax(scores.stance, TEMPERATURE),
             asserts: softmax(scores.reading, 1.0),
@@ -110,7 +108,37 @@ mod words {
         odds.map(|odd| odd / total)
     }
 
+    /// The scores of recent pairs. Many are read again: those of sentences that are first searched for claims
+    /// and then judged, and those of the copies of a document. In the demo it is a quarter of all.
+    static RECENT: LazyLock<Mutex<Recent>> = LazyLock::new(Mutex::default);
+
+    /// Number of new pairs after which those before them are forgotten.
+    const REMEMBERED: usize = 4_096;
+
+    #[derive(Default)]
+    struct Recent {
+        new: HashMap<Sequence, Scores>,
+        old: HashMap<Sequence, Scores>,
+    }
+
+    fn scores(network: &Network, pair: Sequence) -> Scores {
+        let recent = || RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = {
+            let recent = recent();
+            let known = recent.new.get(&pair).or_else(|| recent.old.get(&pair));
+            known.copied()
+        };
+        let scores = known.unwrap_or_else(|| network.scores(&pair.words, pair.context, pair.split));
+        let mut recent = recent();
+        if recent.new.len() >= REMEMBERED {
+            recent.old = std::mem::take(&mut recent.new);
+        }
+        recent.new.insert(pair, scores);
+        scores
+    }
+
     /// A pair in the form that the network reads: the input of [`Network::scores`].
+    #[derive(PartialEq, Eq, Hash)]
     struct Sequence {
         words: Vec<u32>,
         context: usize,

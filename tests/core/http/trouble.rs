@@ -28,7 +28,7 @@ async fn every_failure_names_its_reason() {
         ..HttpOptions::default()
     };
     let (engine, _folder) = engine(|config| {
-        let fetcher = HttpFetcher::new(impatient).unwrap();
+        let fetcher = HttpFetcher::new(impatient);
         config.fetchers.push(Arc::new(fetcher));
     });
     for (path, why) in [
@@ -225,12 +225,12 @@ async fn the_fetcher_keeps_its_promises() {
         allow_private_hosts: true,
         ..HttpOptions::default()
     };
-    let fetcher = HttpFetcher::new(options).unwrap();
+    let fetcher = HttpFetcher::new(options);
     for found in ["/article", "/old", "/cached", "/zipped"] {
         let refused = server.url("/nowhere");
         check_fetcher(&fetcher, &server.url(found), &refused).await;
     }
-    let closed = HttpFetcher::new(HttpOptions::default()).unwrap();
+    let closed = HttpFetcher::new(HttpOptions::default());
     for url in [server.url("/article"), "http://10.0.0.1/a".to_owned()] {
         lyra_core::ports::testing::fetcher_refuses(&closed, &url).await;
     }
@@ -244,7 +244,7 @@ async fn a_silent_server_costs_no_more_than_the_timeout() {
         timeout: Duration::from_millis(300),
         ..HttpOptions::default()
     };
-    let fetcher = HttpFetcher::new(options).unwrap();
+    let fetcher = HttpFetcher::new(options);
     let request = FetchRequest {
         url: server.url("/silent"),
         ..FetchRequest::default()

@@ -137,7 +137,7 @@ fn engine(world: &World, change: impl FnOnce(&mut EngineConfig)) -> (Engine, tem
     };
     config.fetchers.push(Arc::new(Resolver {
         base: world.url("/doi/"),
-        http: HttpFetcher::new(options).unwrap(),
+        http: HttpFetcher::new(options),
     }));
     change(&mut config);
     (Engine::open(config).unwrap(), folder)

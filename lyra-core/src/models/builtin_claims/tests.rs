@@ -22,7 +22,9 @@ fn request(texts: &[&str]) -> ExtractionRequest {
 }
 
 fn found_in(request: &ExtractionRequest) -> Vec<ExtractedClaim> {
-    extract(request).unwrap()
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let found = runtime.block_on(BuiltinClaimExtractor.extract(request));
+    found.unwrap()
 }
 
 fn texts(claims: &[ExtractedClaim]) -> Vec<&str> {

@@ -9,13 +9,12 @@ mod premise;
 pub use premise::choose_premise;
 
 use super::network::{PairReading, is_unread, read_twice};
-use crate::error::{Error, Result};
+use super::parallel::in_parallel;
+use crate::error::Result;
 use crate::ports::{StanceJudge, StancePair, Verdict};
 use crate::store::model::Relation;
 use crate::store::text::segment::slice_chars;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Stored with every verdict.
 pub(crate) const JUDGE_ID: &str = "lyra-minilm-judge-v6";
@@ -69,57 +68,8 @@ impl StanceJudge for BuiltinStanceJudge {
     }
 
     async fn judge(&self, pairs: &[StancePair]) -> Result<Vec<Verdict>> {
-        // Each pair takes some milliseconds of CPU time, so this does not run on the threads that
-        // serve other requests. Pairs differ in length, so each thread takes the next one.
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let abandoned = Abandoned::default();
-        let pairs: Arc<[StancePair]> = pairs.into();
-        let next = Arc::new(AtomicUsize::new(0));
-        let threads: Vec<_> = (0..workers.min(pairs.len()))
-            .map(|_| {
-                let (pairs, next, stop) = (
-                    Arc::clone(&pairs),
-                    Arc::clone(&next),
-                    Arc::clone(&abandoned.0),
-                );
-                tokio::task::spawn_blocking(move || judge_until(&pairs, &next, &stop))
-            })
-            .collect();
-        let mut verdicts = Vec::with_capacity(pairs.len());
-        for thread in threads {
-            let judged = thread
-                .await
-                .map_err(|e| Error::internal(format!("a judge's thread: {e}")))?;
-            verdicts.extend(judged?);
-        }
-        verdicts.sort_unstable_by_key(|(at, _)| *at);
-        Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
+        in_parallel(pairs.to_vec(), judge_pair).await
     }
-}
-
-/// Stops the threads when the caller has cancelled.
-#[derive(Debug, Default)]
-struct Abandoned(Arc<AtomicBool>);
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Judges pairs that no other thread has taken, with their indexes.
-fn judge_until(
-    pairs: &[StancePair],
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-) -> Result<Vec<(usize, Verdict)>> {
-    let mut verdicts = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        let at = next.fetch_add(1, Ordering::Relaxed);
-        let Some(pair) = pairs.get(at) else { break };
-        verdicts.push((at, judge_pair(pair)?));
-    }
-    Ok(verdicts)
 }
 
 fn judge_pair(pair: &StancePair) -> Result<Verdict> {

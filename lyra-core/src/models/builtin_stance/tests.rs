@@ -47,15 +47,3 @@ fn a_long_pair_is_cut_and_judged() {
     let verdict = judged(&long, &long);
     assert!(verdict.probabilities.is_some());
 }
-
-#[tokio::test]
-async fn threads_stop_when_nobody_waits_for_them() {
-    let abandoned = Abandoned::default();
-    let stop = Arc::clone(&abandoned.0);
-    drop(abandoned);
-    let pairs = vec![StancePair::new("Tea helps.", "Tea is of use."); 1_000];
-    assert_eq!(
-        judge_until(&pairs, &AtomicUsize::new(0), &stop).unwrap(),
-        []
-    );
-}

@@ -401,14 +401,13 @@ fn bearer(key: &ApiKey) -> Result<HeaderValue> {
 }
 
 fn client_for(options: &HttpEmbedderOptions) -> Result<Client> {
-    web_client::builder()
+    let builder = web_client::builder()
         // No redirects: the key must reach only the server that it was given for.
         .redirect(redirect::Policy::none())
         .no_proxy()
         .connect_timeout(CONNECT.min(options.timeout))
-        .timeout(options.timeout)
-        .build()
-        .map_err(|e| Error::internal(format!("building the web client: {e}")))
+        .timeout(options.timeout);
+    web_client::build(builder)
 }
 
 /// The endpoint for a server, the root of its API, or the endpoint itself.

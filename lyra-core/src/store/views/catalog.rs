@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use minijinja::Environment;
 use serde::Serialize;
@@ -161,14 +162,22 @@ pub struct ViewCatalog {
 impl ViewCatalog {
     /// The views that come with the library.
     pub fn builtin() -> Result<Self> {
+        static PARSED: LazyLock<std::result::Result<ViewCatalog, String>> =
+            LazyLock::new(ViewCatalog::parse_builtin);
+        PARSED.clone().map_err(Error::internal)
+    }
+
+    /// A test checks the built-in templates as the files of a user are checked. That takes too long for
+    /// the start of every program.
+    fn parse_builtin() -> std::result::Result<Self, String> {
         let mut catalog = Self {
             env: environment(),
             views: BTreeMap::new(),
         };
         for (name, source) in BUILT_IN {
-            catalog.add(name, source).map_err(|fault| {
-                Error::internal(format!("{name}, line {}: {}", fault.line, fault.reason))
-            })?;
+            header::parse(source)
+                .and_then(|header| catalog.insert(name, source, header))
+                .map_err(|fault| format!("{name}, line {}: {}", fault.line, fault.reason))?;
         }
         Ok(catalog)
     }
@@ -246,7 +255,13 @@ impl ViewCatalog {
         let header = header::parse(source)?;
         let body = &source[header.body_start..];
         check_text(body, &header)?;
-        let unscoped = self.check_renderings(name, body, &header)?;
+        self.check_renderings(name, body, &header)?;
+        self.insert(name, source, header)
+    }
+
+    fn insert(&mut self, name: &str, source: &str, header: Header) -> Result<(), TemplateFault> {
+        let body = &source[header.body_start..];
+        let unscoped = self.unscoped(name, body, &header)?;
         let names = |which: fn(&&Column) -> bool| {
             let chosen = header.columns.iter().filter(which);
             chosen.map(|column| column.name.clone()).collect()
@@ -280,11 +295,7 @@ impl ViewCatalog {
         name: &str,
         body: &str,
         header: &Header,
-    ) -> Result<Option<Unscoped>, TemplateFault> {
-        let in_file = |fault: TemplateFault| TemplateFault {
-            line: fault.line + header.body_line - 1,
-            ..fault
-        };
+    ) -> Result<(), TemplateFault> {
         let names: Vec<&str> = header.parameters.iter().map(|p| p.name.as_str()).collect();
         for combination in 0..1_u32 << names.len() {
             let chosen = names
@@ -292,7 +303,8 @@ impl ViewCatalog {
                 .enumerate()
                 .map(|(i, n)| (*n, combination >> i & 1 == 1))
                 .collect();
-            let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
+            let sql = render_body(&self.env, name, body, &chosen)
+                .map_err(|fault| header.in_file(fault))?;
             let first = scan(&sql).into_iter().next().map(|f| f.mark);
             let is_query = matches!(&first, Some(SqlMark::Word(word))
                 if ["select", "with"].contains(&word.to_lowercase().as_str()));
@@ -304,6 +316,16 @@ impl ViewCatalog {
                 ));
             }
         }
+        Ok(())
+    }
+
+    /// The view without parameters; none if it requires more than a task.
+    fn unscoped(
+        &self,
+        name: &str,
+        body: &str,
+        header: &Header,
+    ) -> Result<Option<Unscoped>, TemplateFault> {
         if header
             .parameters
             .iter()
@@ -320,7 +342,8 @@ impl ViewCatalog {
         if let Some(year) = chosen.get_mut(CURRENT_YEAR) {
             *year = true;
         }
-        let sql = render_body(&self.env, name, body, &chosen).map_err(in_file)?;
+        let sql =
+            render_body(&self.env, name, body, &chosen).map_err(|fault| header.in_file(fault))?;
         Ok(Some(Unscoped { defaults, sql }))
     }
 

@@ -29,6 +29,16 @@ pub(super) struct Header {
     pub(super) body_line: usize,
 }
 
+impl Header {
+    /// An error in the SQL, with its line in the file.
+    pub(super) fn in_file(&self, fault: TemplateFault) -> TemplateFault {
+        TemplateFault {
+            line: fault.line + self.body_line - 1,
+            ..fault
+        }
+    }
+}
+
 /// An error in a template, and its line (counted from 1).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TemplateFault {

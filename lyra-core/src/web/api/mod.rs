@@ -20,7 +20,7 @@ use crate::ports::{Clock, ProviderFailure};
 use crate::security::quoting::quoted;
 use fastrand::Rng;
 use pace::{Breaker, TokenBucket};
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -466,16 +466,17 @@ fn client(service: &Service, options: &ApiOptions) -> Result<Client> {
             attempt.stop()
         }
     });
-    web_client::builder_for(service.mailto.as_deref())
+    let mailto = service.mailto.as_deref();
+    if let Some(mailto) = mailto.filter(|address| HeaderValue::from_str(address).is_err()) {
+        let message = format!("{}: {mailto:?} is no mailto address", service.name);
+        return Err(Error::invalid(message).with_hint("a mailto address must be plain ASCII"));
+    }
+    let builder = web_client::builder_for(mailto)
         .redirect(same_service)
         .no_proxy()
         .connect_timeout(options.timeout.min(Duration::from_secs(10)))
-        .timeout(options.timeout)
-        .build()
-        .map_err(|e| {
-            Error::invalid(format!("{}: no client can be built: {e}", service.name))
-                .with_hint("the mailto address must be plain ASCII")
-        })
+        .timeout(options.timeout);
+    web_client::build(builder).map_err(|error| error.context(service.name))
 }
 
 fn network_trouble(error: reqwest::Error) -> Trouble {

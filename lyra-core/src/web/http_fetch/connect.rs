@@ -66,12 +66,5 @@ pub(super) fn network_error(url: &Url, error: &reqwest::Error) -> Error {
     if error.is_timeout() {
         return Error::new(ErrorKind::Timeout, format!("{url}: no answer in time"));
     }
-    // The useful part is at the end of the chain: "connection refused", "private address".
-    let mut reason = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        reason = cause.to_string();
-        source = cause.source();
-    }
-    failed(url, &reason)
+    failed(url, &web_client::cause(error))
 }

@@ -31,15 +31,15 @@ use crate::store::text::url::registrable_domain;
 use crate::web::retry::{is_transient, retry_after};
 use crate::web::services::Backoff;
 use body::{Patience, check_type};
-use connect::{client_builder, failed, text_header};
+use connect::{failed, text_header};
 use fastrand::Rng;
 use pace::{Pace, SitePermit};
 use request::{Web, redirect_of};
 use reqwest::header::{CONTENT_TYPE, ETAG, HeaderMap, LAST_MODIFIED};
-use reqwest::{ClientBuilder, Response, StatusCode};
+use reqwest::{Response, StatusCode};
 use robots::RobotsCache;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use url::{Host, Url};
 
@@ -75,20 +75,16 @@ enum Attempt {
 
 impl HttpFetcher {
     /// A fetcher with a separate connection pool.
-    pub fn new(options: HttpOptions) -> Result<Self> {
-        Self::with_client(client_builder(&options), options)
-    }
-
-    fn with_client(builder: ClientBuilder, options: HttpOptions) -> Result<Self> {
-        let client = builder
-            .build()
-            .map_err(|e| Error::internal(format!("building the web client: {e}")))?;
-        Ok(Self {
+    pub fn new(options: HttpOptions) -> Self {
+        Self {
             robots: RobotsCache::default(),
             pace: Pace::new(options.per_site),
-            web: Web { client, options },
+            web: Web {
+                client: OnceLock::new(),
+                options,
+            },
             lifetimes: Mutex::default(),
-        })
+        }
     }
 
     fn remember_lifetime(&self, url: &str, headers: &HeaderMap) {
@@ -380,8 +376,9 @@ mod tests {
         // The name stands for a public host: the fetcher treats it as public, although it is served
         // here.
         let options = HttpOptions::default();
-        let builder = client_builder(&options).resolve("papers.example", server);
-        let fetcher = HttpFetcher::with_client(builder, options).unwrap();
+        let builder = connect::client_builder(&options).resolve("papers.example", server);
+        let fetcher = HttpFetcher::new(options);
+        fetcher.web.client.set(builder.build().unwrap()).unwrap();
         let port = server.port();
         for (target, why) in [
             (

@@ -2,23 +2,38 @@
 
 use super::body::BodyLimits;
 use super::challenge;
-use super::connect::{failed, network_error, text_header};
+use super::connect::{client_builder, failed, network_error, text_header};
 use super::options::HttpOptions;
 use crate::error::{Error, Result};
 use crate::ports::{SiteSession, Validators};
 use crate::security::url_policy::check_url;
+use crate::web::web_client;
 use reqwest::header::{ACCEPT, COOKIE, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, LOCATION};
 use reqwest::{Client, Response, StatusCode};
+use std::sync::OnceLock;
 use url::Url;
 
 /// The client and its options.
 #[derive(Debug)]
 pub(super) struct Web {
-    pub(super) client: Client,
+    /// Built for the first request, because that reads the certificates of the system.
+    pub(super) client: OnceLock<Client>,
     pub(super) options: HttpOptions,
 }
 
 impl Web {
+    fn client(&self) -> Result<&Client> {
+        if self.client.get().is_none() {
+            // If another request has built one in the meantime, its client is used.
+            let _ = self
+                .client
+                .set(web_client::build(client_builder(&self.options))?);
+        }
+        self.client
+            .get()
+            .ok_or_else(|| Error::internal("the web client was not kept"))
+    }
+
     pub(super) fn check(&self, url: &Url) -> Result<()> {
         check_url(url, self.options.allow_private_hosts)
     }
@@ -30,7 +45,7 @@ impl Web {
         session: Option<&SiteSession>,
     ) -> Result<Response> {
         let accept = "text/html,application/xhtml+xml,application/pdf;q=0.9,application/xml;q=0.8,text/plain;q=0.7,*/*;q=0.1";
-        let mut get = self.client.get(url.clone()).header(ACCEPT, accept);
+        let mut get = self.client()?.get(url.clone()).header(ACCEPT, accept);
         if let Some(session) = session {
             let mut cookies = HeaderValue::from_str(&session.cookies).map_err(|_| {
                 Error::invalid(format!(

@@ -320,6 +320,16 @@ fn a_bad_file_is_named_with_line_and_reason() {
 }
 
 #[test]
+fn the_built_in_views_pass_the_checks_of_a_user_s_files() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/views/sql");
+    let catalog = ViewCatalog::builtin().unwrap().with_folder(&sources);
+    assert_eq!(
+        catalog.unwrap().list(),
+        ViewCatalog::builtin().unwrap().list()
+    );
+}
+
+#[test]
 fn files_from_windows_are_read() {
     let text = format!("\u{feff}{}", OWN.replace('\n', "\r\n"));
     let dir = folder(&[("v_mentions.sql.j2", text.as_bytes())]);
