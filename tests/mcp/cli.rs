@@ -341,3 +341,24 @@ fn a_system_without_certificates_reads_its_own_documents() {
     assert_eq!(code, Some(1), "{out}");
     assert!(out.contains("ca-certificates"), "{out}");
 }
+
+#[test]
+fn research_in_an_empty_folder_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let (db, papers) = (folder.path().join("a.db"), folder.path().join("papers"));
+    std::fs::create_dir_all(papers.join("2024")).unwrap();
+    let research = [
+        "research",
+        "Naps improve alertness",
+        "--corpus",
+        papers.to_str().unwrap(),
+    ];
+    let out = run(&db, &research);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(
+        text(&out.stderr).contains("there is no document in"),
+        "{}",
+        text(&out.stderr)
+    );
+    assert!(!db.exists());
+}

@@ -114,11 +114,12 @@ type Row = Map<String, Value>;
 fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
     let wanted = options.rows.unwrap_or(usize::MAX);
     let (mut columns, mut rows) = (Vec::new(), Vec::new());
-    while rows.len() < wanted {
+    // Even without rows, a reply names the columns.
+    while columns.is_empty() || rows.len() < wanted {
         let reply = engine.query_view(&ViewRequest {
             task_id: options.task.clone(),
             params: options.params.iter().cloned().collect(),
-            limit: PAGE.min(wanted - rows.len()),
+            limit: PAGE.min(wanted - rows.len()).max(1),
             offset: rows.len(),
             ..ViewRequest::new(&options.name)
         })?;
@@ -129,6 +130,7 @@ fn rows(engine: &Engine, options: &Options) -> Result<(Vec<String>, Vec<Row>)> {
             break;
         }
     }
+    rows.truncate(wanted);
     for column in &options.columns {
         if !columns.contains(column) {
             let message = format!("{} has no column {column:?}", options.name);

@@ -87,6 +87,9 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
         _ => asked,
     };
     refuse_idle(settings, &asked)?;
+    if options.task.is_none() && settings.providers.search.enabled.is_empty() {
+        refuse_empty(&settings.corpus)?;
+    }
     let record = options.record.as_deref().map(Record::next_place);
     let engine = match options.task {
         // A missing database contains no task, and must not be created to look for one.
@@ -157,6 +160,26 @@ fn refuse_missing(corpus: &[PathBuf]) -> Result<()> {
         false => format!("there is no folder {folder_shown}"),
     };
     Err(Error::invalid(message).with_hint("--corpus names a folder of documents"))
+}
+
+/// Refuses folders without a single file.
+fn refuse_empty(corpus: &[PathBuf]) -> Result<()> {
+    if corpus.is_empty() || corpus.iter().any(|folder| has_file(folder)) {
+        return Ok(());
+    }
+    let folders: Vec<String> = corpus.iter().map(|f| f.display().to_string()).collect();
+    Err(
+        Error::invalid(format!("there is no document in {}", folders.join(", "))).with_hint(
+            "put documents in the folder: .md, .rst, .org, .txt, .html, .pdf, .xml or .jsonl",
+        ),
+    )
+}
+
+fn has_file(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    // Links are not followed: one may lead back to its own folder.
+    paths.any(|path| path.is_symlink() || path.is_file() || has_file(&path))
 }
 
 /// Warns if the same question has a task already: two tasks are seldom intended.

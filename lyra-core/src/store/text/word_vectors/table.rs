@@ -4,6 +4,7 @@
 //! f32 tf_power, f32 cjk_unit; the pieces joined by newlines; one f32 scale a row; the i8 rows.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 const MAGIC: &[u8; 8] = b"LYRATAB1";
 const VERSION: u32 = 1;
@@ -12,8 +13,10 @@ const HEADER: usize = 32;
 /// A parsed table; the rows are not copied.
 #[derive(Debug)]
 pub(crate) struct EmbeddingTable {
-    rows_by_piece: HashMap<&'static str, u32>,
-    scales: Vec<f32>,
+    pieces: &'static str,
+    /// Made for the first text, so that a program that embeds nothing starts without it.
+    rows_by_piece: OnceLock<HashMap<&'static str, u32>>,
+    scales: &'static [u8],
     rows: &'static [i8],
     dimension: usize,
     tf_power: f32,
@@ -48,17 +51,11 @@ impl EmbeddingTable {
                 data.len()
             ));
         }
-        let names = std::str::from_utf8(&data[HEADER..scales_at]).map_err(|e| e.to_string())?;
-        let rows_by_piece: HashMap<&str, u32> = names.split('\n').zip(0..).collect();
-        if rows_by_piece.len() != count {
-            return Err(format!("{} pieces for {count} rows", rows_by_piece.len()));
-        }
-        let scales = (0..count)
-            .map(|i| real(scales_at + 4 * i))
-            .collect::<Result<_, _>>()?;
+        let pieces = std::str::from_utf8(&data[HEADER..scales_at]).map_err(|e| e.to_string())?;
         Ok(Self {
-            rows_by_piece,
-            scales,
+            pieces,
+            rows_by_piece: OnceLock::new(),
+            scales: &data[scales_at..rows_at],
             rows: as_signed(&data[rows_at..]),
             dimension,
             tf_power: real(24)?,
@@ -67,7 +64,10 @@ impl EmbeddingTable {
     }
 
     pub(crate) fn row_of(&self, piece: &str) -> Option<u32> {
-        self.rows_by_piece.get(piece).copied()
+        let rows = self
+            .rows_by_piece
+            .get_or_init(|| self.pieces.split('\n').zip(0..).collect());
+        rows.get(piece).copied()
     }
 
     pub(crate) fn dimension(&self) -> usize {
@@ -91,7 +91,8 @@ impl EmbeddingTable {
 
     pub(crate) fn add_row(&self, total: &mut [f32], row: u32, weight: f32) {
         let row = row as usize;
-        let factor = self.scales[row] * weight;
+        let scale: [u8; 4] = std::array::from_fn(|byte| self.scales[4 * row + byte]);
+        let factor = f32::from_le_bytes(scale) * weight;
         let values = &self.rows[row * self.dimension..(row + 1) * self.dimension];
         for (sum, value) in total.iter_mut().zip(values) {
             *sum += factor * f32::from(*value);
@@ -106,4 +107,18 @@ impl EmbeddingTable {
 fn as_signed(bytes: &'static [u8]) -> &'static [i8] {
     // SAFETY: u8 and i8 have the same size, alignment and no invalid values.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast::<i8>(), bytes.len()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::builtin;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_row_of_the_built_in_table_has_a_piece() {
+        let table = builtin().unwrap();
+        let pieces: HashSet<&str> = table.pieces.split('\n').collect();
+        assert_eq!(pieces.len() * table.dimension, table.rows.len());
+        assert!(pieces.iter().all(|piece| table.row_of(piece).is_some()));
+    }
 }
