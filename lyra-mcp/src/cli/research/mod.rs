@@ -70,16 +70,8 @@ pub(super) fn run(settings: &Settings, options: &Options) -> Result<u8> {
     refuse_missing(&settings.corpus)?;
     options.page.refuse_foreign()?;
     // Checked before the database is opened, so that a mistake does not create an empty one.
-    if options
-        .hypothesis
-        .as_deref()
-        .is_some_and(|text| text.trim().is_empty())
-    {
-        return Err(Error::invalid("hypothesis is empty")
-            .with_hint("say what the research should find evidence for or against"));
-    }
-    if let Some(hypothesis) = options.hypothesis.as_deref().filter(|_| !options.force) {
-        refuse_what_says_nothing(hypothesis)?;
+    if let Some(hypothesis) = &options.hypothesis {
+        check_hypothesis(hypothesis, options.force)?;
     }
     let asked = targets::asked(&options.query, &options.target);
     let asked = match (&options.hypothesis, asked.is_empty()) {
@@ -141,12 +133,18 @@ fn open(settings: &Settings, record: Option<&Path>) -> Result<Engine> {
     Engine::open(config)
 }
 
-fn refuse_what_says_nothing(hypothesis: &str) -> Result<()> {
-    let Some(problem) = wording::problem(hypothesis) else {
-        return Ok(());
-    };
-    let hint = format!("{}; --force researches it as it stands", wording::HINT);
-    Err(Error::invalid(problem).with_hint(hint))
+fn check_hypothesis(hypothesis: &str, force: bool) -> Result<()> {
+    if hypothesis.trim().is_empty() {
+        return Err(Error::invalid("hypothesis is empty")
+            .with_hint("say what the research should find evidence for or against"));
+    }
+    match wording::problem(hypothesis) {
+        Some(problem) if !force => {
+            let hint = format!("{}; --force researches it as it stands", wording::HINT);
+            Err(Error::invalid(problem).with_hint(hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the folders first, so that a misspelled name does not create an empty database.
