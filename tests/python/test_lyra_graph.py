@@ -381,8 +381,9 @@ def test_fragments_of_a_document_go_into_the_graph(graph: Any) -> None:
 def test_all_rows_come_where_all_are_asked_for(tmp_path: Path) -> None:
     graph = lyra.EvidenceGraph(tmp_path / "many.db")
     task = graph.add_task("Tea calms")
-    for number in range(450):
-        graph.add_claim(task, f"Tea calms person {number}.")
+    with graph.batch():
+        for number in range(450):
+            graph.add_claim(task, f"Tea calms person {number}.")
     sql = "SELECT id FROM claims ORDER BY id"
     some = graph.query(sql)
     with pytest.warns(UserWarning, match="all=True"):
