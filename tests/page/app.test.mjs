@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { after, afterEach, before, describe, test } from "node:test";
 import { start, SCREENSHOTS } from "./browser.mjs";
 import { BY, lyra, overHttp, overStdio, program, show, TOOL } from "./host.mjs";
 
@@ -16,16 +16,17 @@ if (missing && process.env.LYRA_PAGE_TESTS === "required") throw new Error(missi
 const folder = mkdtempSync(join(tmpdir(), "lyra-app-"));
 const db = join(folder, "graph.db");
 const open = [];
+const apps = [];
 after(async () => {
   for (const { close } of open) await close();
   await browser?.close();
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** Shows the page, and ends everything after the tests. */
+/** Shows the page until the end of the test: pages that stay open slow down those after them. */
 async function shown(client, task, options) {
   const app = await show(browser, client, task, options);
-  open.unshift(app);
+  apps.push(app);
   await app.frame.waitForSelector("html[data-ready]", { timeout: 60000 });
   return app;
 }
@@ -52,6 +53,10 @@ describe("the evidence page in a chat", { skip: missing ?? false, timeout: 300_0
     open.push(opened);
     client = opened.client;
     [{ id: task }] = await query(client, "SELECT id FROM tasks");
+  });
+
+  afterEach(async () => {
+    for (const { close } of apps.splice(0)) await close();
   });
 
   test("what the server declares is what the extension's schemas ask for", async () => {
@@ -166,7 +171,7 @@ describe("the evidence page in a chat", { skip: missing ?? false, timeout: 300_0
       return call();
     };
     const app = await show(browser, client, task, { wrap });
-    open.unshift(app);
+    apps.push(app);
     await app.frame.locator("#app-status", { hasText: "too slow; wait" }).waitFor();
     await app.frame.locator("#app-again").click();
     await app.frame.waitForSelector("html[data-ready]");

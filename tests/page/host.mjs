@@ -107,10 +107,13 @@ export async function show(browser, client, task, { context = {}, wrap = (call) 
   page.on("pageerror", (error) => seen.faults.push(`error: ${error.message}`));
   page.on("request", (request) => request.url() !== address && !request.url().startsWith("data:") && seen.faults.push(`request: ${request.url()}`));
 
+  let isOpen = true;
+  // A call that is under way when the page is closed fails.
+  const inPage = (run, value) => page.evaluate(run, value).catch((error) => isOpen && Promise.reject(error));
   const transport = {
     start: async () => {},
     close: async () => {},
-    send: async (message) => page.evaluate((message) => window.toApp(message), message),
+    send: async (message) => inPage((message) => window.toApp(message), message),
   };
   await page.exposeFunction("fromApp", (message) => transport.onmessage?.(message));
   const capabilities = { openLinks: {}, serverTools: {}, updateModelContext: { text: {} } };
@@ -123,7 +126,7 @@ export async function show(browser, client, task, { context = {}, wrap = (call) 
   bridge.onupdatemodelcontext = async ({ content }) => (seen.contexts.push(content[0].text), {});
   bridge.onsizechange = ({ height }) => {
     seen.sizes.push(height);
-    return page.evaluate((height) => (document.getElementById("app").style.height = height + "px"), height);
+    return inPage((height) => (document.getElementById("app").style.height = height + "px"), height);
   };
   const initialized = new Promise((told) => (bridge.oninitialized = told));
   await bridge.connect(transport);
@@ -136,6 +139,7 @@ export async function show(browser, client, task, { context = {}, wrap = (call) 
   }
   const frame = page.frames().find((frame) => frame.parentFrame());
   const close = async () => {
+    isOpen = false;
     await page.context().close();
     server.close();
   };

@@ -47,7 +47,7 @@ fn heading(out: &mut Output, settings: &Settings) -> Result<()> {
 fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
     let mut failures = Vec::new();
     // If a model cannot be opened, everything else is checked with the built-in one.
-    let (mut config, folder) = super::passing_config(settings)?;
+    let mut config = super::plain_config(settings);
     for (what, opened) in [
         ("embedder", super::open_embedder(settings, &mut config)),
         (
@@ -68,9 +68,16 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
         failures.push("corpus".to_owned());
     }
     config.corpus.retain(|folder| folder.exists());
-    let place = match &folder {
-        Some(_) => can_be_created(settings),
-        None => Ok(()),
+    // A check must not create the database, so a missing one is replaced by a temporary one.
+    let is_missing = !settings.read_only && !settings.db.exists();
+    let folder = is_missing.then(tempfile::tempdir).transpose();
+    let folder = folder.map_err(|error| unwritable("a temporary folder", &error))?;
+    if let Some(folder) = &folder {
+        config.db = folder.path().join("lyra.db");
+    }
+    let place = match is_missing {
+        true => can_be_created(settings),
+        false => Ok(()),
     };
     let engine = match place.and_then(|()| Engine::open(config)) {
         Ok(engine) => engine,
@@ -81,7 +88,7 @@ fn look(out: &mut Output, settings: &Settings) -> Result<(Vec<String>, bool)> {
         }
     };
     for mut check in engine.doctor() {
-        if folder.is_some() && check.name == "database" {
+        if is_missing && check.name == "database" {
             let path = settings.db.display();
             check.detail =
                 format!("{path} does not exist yet; research, import or the server creates it");

@@ -382,11 +382,10 @@ fn dispatch(cli: Cli, settings: &Settings) -> Result<u8> {
         Command::Doctor => return doctor::run(settings).map(failed),
         Command::Views(options) if options.is_script() => view::script(&options)?,
         Command::Views(_) => {
-            let (config, folder) = passing_config(settings)?;
-            let engine = Engine::open(config)?;
+            make_folder(settings)?;
+            let engine = Engine::open(plain_config(settings))?;
             complain_of_views(&engine);
             doctor::views(&engine)?;
-            drop((engine, folder));
         }
     }
     Ok(0)
@@ -487,22 +486,6 @@ fn open_judge(settings: &Settings, config: &mut EngineConfig) -> Result<()> {
     let opened = judge.open();
     config.stance_judge = opened.map_err(|e| e.context(format!("the judge {which}")))?;
     Ok(())
-}
-
-/// The configuration with the built-in models, for a command that must not create the database: a
-/// missing one is replaced by a temporary one, which is removed with the folder.
-fn passing_config(settings: &Settings) -> Result<(EngineConfig, Option<tempfile::TempDir>)> {
-    let mut config = plain_config(settings);
-    let is_missing = !settings.read_only && !settings.db.exists();
-    let folder = is_missing.then(tempfile::tempdir).transpose();
-    let folder = folder.map_err(|error| {
-        let message = format!("a temporary folder cannot be created: {error}");
-        Error::new(ErrorKind::Storage, message)
-    })?;
-    if let Some(folder) = &folder {
-        config.db = folder.path().join("lyra.db");
-    }
-    Ok((config, folder))
 }
 
 /// The configuration with the built-in models.

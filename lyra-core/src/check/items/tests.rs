@@ -1,5 +1,5 @@
 use super::super::request::CheckRequest;
-use super::super::{CheckReport, DraftFormat};
+use super::super::{CheckFormat, CheckReport, DraftFormat};
 use super::*;
 use crate::{Engine, EngineConfig};
 
@@ -73,4 +73,20 @@ async fn a_citation_that_fits_two_works_says_so() {
     let report = check(&draft, DraftFormat::Markdown).await;
     assert!(messages(&report, CheckCode::ReferenceAmbiguous).is_empty());
     assert_eq!(report.sentences[0].citations[0].page_ids.len(), 1);
+}
+
+#[tokio::test]
+async fn the_markdown_report_has_the_words_of_the_source_and_its_name() {
+    let draft = "The price of coffee doubled in Brazil [a](a.md).";
+    let report = check(draft, DraftFormat::Markdown).await;
+    assert_eq!(messages(&report, CheckCode::NotInSource).len(), 1);
+    let table = report.render(CheckFormat::Markdown, "draft.md").unwrap();
+    let row = table.lines().find(|line| line.starts_with("| 1 |"));
+    for part in [
+        "| not_in_source (",
+        "“Night work shortened sleep by 74 minutes in 412 people.”",
+        "— Night work and the sleep of nurses |",
+    ] {
+        assert!(row.unwrap().contains(part), "{table}");
+    }
 }
