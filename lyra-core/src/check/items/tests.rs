@@ -77,7 +77,7 @@ async fn a_citation_that_fits_two_works_says_so() {
 
 #[tokio::test]
 async fn the_markdown_report_has_the_words_of_the_source_and_its_name() {
-    let draft = "The price of coffee doubled in Brazil [a](a.md).";
+    let draft = "The price of coffee doubled in Brazil ([a](a.md)).";
     let report = check(draft, DraftFormat::Markdown).await;
     assert_eq!(messages(&report, CheckCode::NotInSource).len(), 1);
     let table = report.render(CheckFormat::Markdown, "draft.md").unwrap();
