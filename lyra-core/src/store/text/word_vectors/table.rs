@@ -52,6 +52,10 @@ impl EmbeddingTable {
             ));
         }
         let pieces = std::str::from_utf8(&data[HEADER..scales_at]).map_err(|e| e.to_string())?;
+        let named = pieces.split('\n').count();
+        if named != count {
+            return Err(format!("{named} pieces for {count} rows"));
+        }
         Ok(Self {
             pieces,
             rows_by_piece: OnceLock::new(),
